@@ -1,0 +1,116 @@
+package pipeline
+
+import (
+	"context"
+
+	"telefuser/workers/contract"
+	"telefuser/workers/media"
+)
+
+// Pipeline is one loaded model on one device group. Its methods are called from one goroutine at a time, sessions excepted.
+type Pipeline interface {
+	// Contract says what the pipeline accepts. It needs no loading.
+	Contract() contract.Contract
+	// Load brings the weights in and warms the pipeline up; report is called with a share in 0..1.
+	Load(ctx context.Context, report func(share float64)) error
+	// Open starts a session. It fails with ErrInvalid (wrapped) when the request breaks the contract.
+	Open(ctx context.Context, req Request) (Session, error)
+	// Close frees everything. Sessions must be closed before.
+	Close() error
+}
+
+// Session is one run of a pipeline, batch or live.
+type Session interface {
+	// Control feeds a live session; the newest wins. It takes effect at the next chunk border.
+	Control(ctx context.Context, c Control) error
+	// Next makes the next chunk. It answers io.EOF after the last one of a bounded request.
+	Next(ctx context.Context) (Chunk, error)
+	// Close frees the session's state.
+	Close() error
+}
+
+// Request is everything that a run depends on. The same request gives the same bytes.
+type Request struct {
+	// Task is one of contract's Task names.
+	Task string `json:"task"`
+	// Prompt describes the world; StylePrompt, where it is not empty, changes its look and keeps its shape (remix and edit).
+	Prompt      string `json:"prompt"`
+	StylePrompt string `json:"style_prompt,omitempty"`
+	// Width and Height are in pixels, FPS in frames a second, Frames the number of frames to deliver; 0 frames means a live session.
+	Width  int   `json:"width"`
+	Height int   `json:"height"`
+	FPS    int   `json:"fps"`
+	Frames int   `json:"frames"`
+	Seed   int64 `json:"seed"`
+	// Image is the reference picture of Width x Height, or nil.
+	Image *media.Image `json:"image,omitempty"`
+	// Camera is the scripted flight, or nil for the pipeline's own.
+	Camera *Camera `json:"camera,omitempty"`
+	// Parameters are the contract's extension fields by canonical name.
+	Parameters map[string]any `json:"parameters,omitempty"`
+	// State is the State of the last chunk of the video that this one continues, or nil.
+	State []byte `json:"state,omitempty"`
+}
+
+// Camera is a scripted flight: either timed key sets or one pose a frame step.
+type Camera struct {
+	// Controls hold keys down from a moment on, in the order of time.
+	Controls []TimedControl `json:"controls,omitempty"`
+	// Poses are absolute positions that the flight passes through evenly, first to last.
+	Poses []Pose `json:"poses,omitempty"`
+}
+
+// TimedControl holds Keys from AtS (seconds from the start) until the next one.
+type TimedControl struct {
+	AtS  float64 `json:"at"`
+	Keys string  `json:"keys"`
+}
+
+// Pose is a camera position in world units and its angles in radians.
+type Pose struct {
+	X     float64 `json:"x"`
+	Y     float64 `json:"y"`
+	Z     float64 `json:"z"`
+	Yaw   float64 `json:"yaw"`
+	Pitch float64 `json:"pitch"`
+}
+
+// Control is one change of a live session. Nil fields keep what is.
+type Control struct {
+	// ID is the sender's name for it, echoed with the chunk that it took effect in.
+	ID string `json:"id,omitempty"`
+	// Keys is the set of keys held from now on, of "wasdijkl".
+	Keys *string `json:"keys,omitempty"`
+	// Prompt changes the world's look from the next chunk on.
+	Prompt *string `json:"prompt,omitempty"`
+	// Pose puts the camera somewhere.
+	Pose *Pose `json:"pose,omitempty"`
+	// Reset goes back to the first pose.
+	Reset bool `json:"reset,omitempty"`
+}
+
+// Chunk is frames made together and the facts of their making.
+type Chunk struct {
+	Index  int
+	Frames []media.Frame
+	// Applied is the snapshot of controls that the chunk was made with.
+	Applied Applied
+	// Stages are durations in nanoseconds on the monotonic clock, device-synchronised at their edges.
+	Stages []StageFact
+	// State lets a later request continue from the end of this chunk; nil where the pipeline cannot.
+	State []byte
+}
+
+// Applied is what a chunk was made with.
+type Applied struct {
+	// ControlIDs are the controls that took effect at this chunk.
+	ControlIDs []string `json:"control_ids,omitempty"`
+	Keys       string   `json:"keys"`
+	Pose       Pose     `json:"pose"`
+}
+
+// StageFact is one stage's time within one chunk.
+type StageFact struct {
+	Name       string `json:"name"`
+	DurationNS int64  `json:"duration_ns"`
+}
