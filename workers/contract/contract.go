@@ -104,4 +104,6 @@ const (
 	TypeNumber  = "number"
 	TypeString  = "string"
 	TypeBoolean = "boolean"
+	// TypeObject is a JSON tree with rules of its own; camera is the only one.
+	TypeObject = "object"
 )

@@ -52,28 +52,15 @@ type Request struct {
 	State []byte `json:"state,omitempty"`
 }
 
-// Camera is a scripted flight: either timed key sets or one pose a frame step.
-type Camera struct {
-	// Controls hold keys down from a moment on, in the order of time.
-	Controls []TimedControl `json:"controls,omitempty"`
-	// Poses are absolute positions that the flight passes through evenly, first to last.
-	Poses []Pose `json:"poses,omitempty"`
-}
-
-// TimedControl holds Keys from AtS (seconds from the start) until the next one.
-type TimedControl struct {
-	AtS  float64 `json:"at"`
-	Keys string  `json:"keys"`
-}
-
-// Pose is a camera position in world units and its angles in radians.
-type Pose struct {
-	X     float64 `json:"x"`
-	Y     float64 `json:"y"`
-	Z     float64 `json:"z"`
-	Yaw   float64 `json:"yaw"`
-	Pitch float64 `json:"pitch"`
-}
+// The camera's types are the contract's, so that a request can be checked without a pipeline.
+type (
+	// Camera is a scripted flight: either timed key sets or poses.
+	Camera = contract.Camera
+	// TimedControl holds keys from a moment on.
+	TimedControl = contract.TimedControl
+	// Pose is a camera position in world units and its angles in radians.
+	Pose = contract.Pose
+)
 
 // Control is one change of a live session. Nil fields keep what is.
 type Control struct {

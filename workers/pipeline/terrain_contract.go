@@ -1,0 +1,42 @@
+package pipeline
+
+import "telefuser/workers/contract"
+
+// terrainContract is what the terrain renderer accepts.
+func terrainContract() contract.Contract {
+	bound := func(value float64) *float64 { return &value }
+	return contract.Contract{
+		Name: "terrain", Version: "1", OwnedBy: "telefuser", CreatedAtUnix: 1796083200,
+		Tasks: terrainTasks(),
+		Geometry: contract.Geometry{
+			DefaultWidth: 832, DefaultHeight: 480,
+			WidthMin: 64, HeightMin: 64, SideMax: 1920, PixelsMax: 1920 * 1088, SideMultiple: 2,
+			FPSDefault: 16, FPSMin: 1, FPSMax: 60,
+			FramesMax: 120*30 + 1, FramesStep: 4,
+			SecondsMax: 120, SecondsDefault: 4,
+			ChunkFrames: 16, FirstChunkFrames: 13,
+		},
+		Parameters: []contract.Parameter{
+			{Name: "seed", Type: contract.TypeInteger, Description: "Chooses the world together with the prompt; random where it is absent, and 0 is a seed."},
+			{Name: "altitude", Type: contract.TypeNumber, Min: bound(0.25), Max: bound(4), Default: 1.0, Description: "Height of the flight over the ground, as a multiple of the usual one."},
+			{Name: "speed", Type: contract.TypeNumber, Min: bound(0), Max: bound(8), Default: 1.0, Description: "Speed of all movement, as a multiple of the usual one."},
+			{Name: "time_of_day", Type: contract.TypeNumber, Min: bound(0), Max: bound(24), Description: "Hour that sets sun and light, 0 to 24; chosen by the prompt where it is absent."},
+		},
+		Camera: true, SessionsMax: 8,
+		Device: contract.DeviceNeeds{CPU: true},
+	}
+}
+
+func terrainTasks() []contract.Task {
+	task := func(name string, required, optional []string) contract.Task {
+		return contract.Task{Name: name, MediaType: "video/mp4", RequiredInputs: required, OptionalInputs: optional}
+	}
+	none := []string{}
+	return []contract.Task{
+		task(contract.TaskTextToVideo, []string{"prompt"}, none),
+		task(contract.TaskImageToVideo, []string{"prompt", "input_reference"}, none),
+		task(contract.TaskRemix, []string{"prompt", "video"}, none),
+		task(contract.TaskEdit, []string{"prompt", "video"}, none),
+		task(contract.TaskExtend, []string{"prompt", "video"}, none),
+	}
+}
