@@ -1,0 +1,208 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"telefuser/workers/contract"
+	"telefuser/workers/media"
+)
+
+// errScripted is the fault of a scripted pipeline that belongs to no class.
+var errScripted = errors.New("pipeline: scripted: internal fault")
+
+// Scripted is a pipeline of solid colours that is late, fails, hangs or crashes as its script and a request's prompt say. Tests of
+// everything above pipelines stand on it. It is not in the table: nobody reaches it by a name.
+type Scripted struct {
+	words string
+}
+
+// NewScripted makes the pipeline. The words hold for Load and for every session; those of a request's prompt come on top. They are
+//
+//	frames=29     deliver so many frames in place of the request's
+//	step_ms=50    take so long for each chunk
+//	load_ms=200   take so long to load
+//	fail=oom@2    fail at chunk 2; oom, device, invalid or internal; at load and open as well
+//	hang@3        stay in chunk 3 until the context ends
+//	deaf          do not hear that a context has ended, in waits and in hangs
+//	crash@1       end the process at chunk 1, with exit code 3; crash=7@1 with 7
+//	panic@1       panic at chunk 1
+//	once=PATH     faults strike only the first one who can create that file
+func NewScripted(words string) *Scripted { return &Scripted{words: words} }
+
+// Contract is terrain's with another name.
+func (p *Scripted) Contract() contract.Contract {
+	c := terrainContract()
+	c.Name = "scripted"
+	return c
+}
+
+// Load waits and fails as scripted.
+func (p *Scripted) Load(ctx context.Context, report func(share float64)) error {
+	s, err := parseScript(newScript(), p.words)
+	if err != nil {
+		return err
+	}
+	report(0)
+	if err := s.wait(ctx, s.load); err != nil {
+		return err
+	}
+	if err := s.strike(ctx, scriptAtLoad); err != nil {
+		return err
+	}
+	report(1)
+	return nil
+}
+
+// Open reads the prompt's script.
+func (p *Scripted) Open(ctx context.Context, req Request) (Session, error) {
+	s, err := parseScript(newScript(), p.words)
+	if err != nil {
+		return nil, err
+	}
+	if s, err = parseScript(s, req.Prompt); err != nil {
+		return nil, err
+	}
+	if req.Width < 2 || req.Height < 2 || req.Width%2+req.Height%2 != 0 || req.FPS < 1 {
+		return nil, fmt.Errorf("%w: %dx%d at %d fps", ErrInvalid, req.Width, req.Height, req.FPS)
+	}
+	if err := s.strike(ctx, scriptAtOpen); err != nil {
+		return nil, err
+	}
+	if s.frames == 0 {
+		s.frames = req.Frames
+	}
+	return &scriptedSession{script: s, req: req}, nil
+}
+
+// Close has nothing to free.
+func (p *Scripted) Close() error { return nil }
+
+type scriptedSession struct {
+	script script
+	req    Request
+	chunk  int
+	sent   int
+
+	mu      sync.Mutex
+	applied Applied
+}
+
+// Control keeps the newest keys and its id for the next chunk.
+func (s *scriptedSession) Control(_ context.Context, c Control) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.Keys != nil {
+		if !contract.ValidKeys(*c.Keys) {
+			return fmt.Errorf("%w: keys %q", ErrInvalid, *c.Keys)
+		}
+		s.applied.Keys = *c.Keys
+	}
+	if c.ID != "" {
+		s.applied.ControlIDs = []string{c.ID}
+	}
+	return nil
+}
+
+// Next waits and fails as scripted, then makes a chunk of one colour.
+func (s *scriptedSession) Next(ctx context.Context) (Chunk, error) {
+	if s.script.frames > 0 && s.sent >= s.script.frames {
+		return Chunk{}, io.EOF
+	}
+	started := time.Now()
+	if err := s.script.wait(ctx, s.script.step); err != nil {
+		return Chunk{}, err
+	}
+	if err := s.script.strike(ctx, s.chunk); err != nil {
+		return Chunk{}, err
+	}
+	count := chunkFrames(s.chunk, s.sent, s.script.frames)
+	chunk := Chunk{Index: s.chunk, Frames: make([]media.Frame, count)}
+	for i := range chunk.Frames {
+		chunk.Frames[i] = solidFrame(s.req.Width, s.req.Height, s.req.Seed, s.sent+i)
+	}
+	s.mu.Lock()
+	chunk.Applied, s.applied.ControlIDs = s.applied, nil
+	s.mu.Unlock()
+	s.sent += count
+	s.chunk++
+	chunk.Stages = []StageFact{{Name: StageEncode}, {Name: StageGenerate, DurationNS: time.Since(started).Nanoseconds()}, {Name: StageDecode}}
+	state, err := json.Marshal(map[string]int{"frames": s.sent})
+	chunk.State = state
+	return chunk, err
+}
+
+// Close has nothing to free.
+func (s *scriptedSession) Close() error { return nil }
+
+// solidFrame is a frame whose colour follows from the seed and its number.
+func solidFrame(width, height int, seed int64, number int) media.Frame {
+	frame := media.NewFrame(width, height)
+	y, u, v := frame.Planes()
+	fill := func(plane []byte, value byte) {
+		for i := range plane {
+			plane[i] = value
+		}
+	}
+	fill(y, byte(16+(number*5)%220))
+	fill(u, byte(64+(uint64(seed)*37)%128))
+	fill(v, byte(64+(uint64(seed)*91)%128))
+	return frame
+}
+
+// wait passes time, and ends early with the context's cause unless the script is deaf.
+func (s script) wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	if s.deaf {
+		<-timer.C
+		return nil
+	}
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// strike does what the script holds for a place.
+func (s script) strike(ctx context.Context, place int) error {
+	if place != s.fail && place != s.hang && place != s.crash && place != s.panics || !s.first() {
+		return nil
+	}
+	switch place {
+	case s.crash:
+		os.Exit(s.exitCode)
+	case s.panics:
+		panic("pipeline: scripted panic")
+	case s.hang:
+		if s.deaf {
+			select {}
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("pipeline: scripted fault: %w", s.failure)
+}
+
+// first reports whether this fault may strike.
+func (s script) first() bool {
+	if s.once == "" {
+		return true
+	}
+	file, err := os.OpenFile(s.once, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return false
+	}
+	return file.Close() == nil
+}
