@@ -1,0 +1,2 @@
+// Package arch holds the walls between the rooms as a test. It has no production code.
+package arch
