@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Config says how a supervisor runs its engine. Zero durations and counts take the defaults named at each field.
+type Config struct {
+	// Command is the engine's argv; "--socket PATH" is appended to it. Required.
+	Command []string
+	// Env is the whole environment of the engine. Nil is an empty one, so that a worker's secrets reach no pipeline by accident.
+	Env []string
+	// Dir is the engine's working directory; empty is the supervisor's.
+	Dir string
+	// Pipeline is the name that the log lines carry.
+	Pipeline string
+	// RuntimeDir holds the private socket folders and the device locks. Required; it is made if it is missing.
+	RuntimeDir string
+	// Devices are the ids of the devices that the engine owns alone while it lives; none for a CPU pipeline.
+	Devices []string
+	// LoadTimeout bounds spawn, load and warm-up together. Default 10 minutes.
+	LoadTimeout time.Duration
+	// StallTimeout bounds the time that a call into the loaded pipeline may go without progress. Default 2 minutes.
+	StallTimeout time.Duration
+	// HeartbeatTimeout bounds the silence between two heartbeats. Default 15 seconds.
+	HeartbeatTimeout time.Duration
+	// CloseGrace is how long a closed session may hold on before its engine is killed. Default 2 seconds.
+	CloseGrace time.Duration
+	// KillGrace is the time between SIGTERM and SIGKILL. Default 2 seconds.
+	KillGrace time.Duration
+	// BackoffMin and BackoffMax bound the pause before a respawn; it doubles with each engine in a row that did no work. Defaults 250
+	// milliseconds and 30 seconds.
+	BackoffMin time.Duration
+	BackoffMax time.Duration
+	// Credits is how many finished chunks a session may hold unread. Default 2; a live session wants 1, so that controls act soon.
+	Credits int
+	// OnExit, where set, is told each end of an engine process, expected ones (ClassClosed) included. It must not block.
+	OnExit func(class Class)
+	// Log takes the supervisor's lines and, at debug level, the engine's standard error. Required.
+	Log *slog.Logger
+}
+
+// deviceLostMax is how many engines in a row may lose their device before the supervisor gives it up.
+const deviceLostMax = 2
+
+// withDefaults fills the zero fields.
+func (c Config) withDefaults() Config {
+	set := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	set(&c.LoadTimeout, 10*time.Minute)
+	set(&c.StallTimeout, 2*time.Minute)
+	set(&c.HeartbeatTimeout, 15*time.Second)
+	set(&c.CloseGrace, 2*time.Second)
+	set(&c.KillGrace, 2*time.Second)
+	set(&c.BackoffMin, 250*time.Millisecond)
+	set(&c.BackoffMax, 30*time.Second)
+	if c.Credits == 0 {
+		c.Credits = 2
+	}
+	return c
+}
+
+// Validate says what is wrong with the configuration.
+func (c Config) Validate() error {
+	switch {
+	case len(c.Command) == 0:
+		return errors.New("engine: no command")
+	case c.RuntimeDir == "":
+		return errors.New("engine: no runtime directory")
+	case c.Log == nil:
+		return errors.New("engine: no logger")
+	case c.Credits < 0:
+		return fmt.Errorf("engine: credits %d", c.Credits)
+	}
+	return nil
+}
