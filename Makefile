@@ -1,0 +1,73 @@
+include versions.mk
+
+TOOLS  := $(CURDIR)/.tools
+BIN    := bin/telefuser
+GO     ?= go
+export TELEFUSER_TOOLS ?= $(TOOLS)
+export CGO_ENABLED ?= 0
+
+.PHONY: help demo dev test race lint bench build cross tools deps-run deps-test aiperf vuln clean
+
+help: ## Show what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: deps-run build ## Make one video on the embedded stack: out/demo.mp4
+	@$(BIN) demo --out out/demo.mp4
+
+dev: deps-run build ## Run everything on this machine until Ctrl-C
+	@$(BIN) dev
+
+build: ## Build bin/telefuser
+	@$(GO) build -trimpath -ldflags "-s -w -X main.version=$$(git describe --tags --always --dirty 2>/dev/null || echo unknown)" -o $(BIN) ./cmd/telefuser
+
+cross: ## Build for every supported platform
+	@for p in linux/amd64 linux/arm64 darwin/arm64; do \
+	  echo "build $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/telefuser || exit 1; done
+
+test: deps-test tools sdks ## Run every test that needs no GPU
+	@$(GO) vet ./...
+	@CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+
+lint: $(TOOLS)/golangci-lint ## Check style
+	@$(GO) mod tidy -diff
+	@$(TOOLS)/golangci-lint run
+
+bench: deps-test tools ## Run the service benchmarks of docs/benchmarks.md
+	@$(GO) test -run '^$$' -bench . -benchtime 2s ./jobs ./api ./workers/... ./storage
+
+vuln: ## Look for known vulnerabilities in called code
+	@$(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...
+
+deps-run:
+	@deploy/deps.sh run
+
+deps-test:
+	@deploy/deps.sh test
+
+tools: $(TOOLS)/versitygw ## Build the servers that the tests start
+
+$(TOOLS)/versitygw:
+	@echo "building versitygw $(VERSITYGW_VERSION), once"
+	@GOBIN=$(TOOLS) CGO_ENABLED=0 $(GO) install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+
+$(TOOLS)/golangci-lint:
+	@GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+
+.PHONY: sdks
+sdks: $(TOOLS)/js/node_modules/openai/package.json $(TOOLS)/py/bin/python ## Install the official SDKs that the tests drive
+
+$(TOOLS)/js/node_modules/openai/package.json: versions.mk
+	@mkdir -p $(TOOLS)/js
+	@npm install --silent --no-audit --no-fund --prefix $(TOOLS)/js openai@$(OPENAI_JS_VERSION)
+	@touch $@
+
+$(TOOLS)/py/bin/python: versions.mk
+	@python3 -m venv $(TOOLS)/py && $(TOOLS)/py/bin/pip install -q openai==$(OPENAI_PY_VERSION) || \
+	  { rm -rf $(TOOLS)/py; echo "python SDK not installed: its tests are skipped"; }
+	@touch -c $@
+
+aiperf: ## Install AIPerf beside the tools
+	@python3 -m venv $(TOOLS)/aiperf && $(TOOLS)/aiperf/bin/pip install -q aiperf==$(AIPERF_VERSION)
+
+clean: ## Remove what was built here
+	@rm -rf bin out
