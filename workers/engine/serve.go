@@ -2,10 +2,18 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"os"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+
+	"telefuser/workers/engine/enginepb"
 	"telefuser/workers/pipeline"
 )
 
@@ -24,6 +32,73 @@ type ServeConfig struct {
 	Log *slog.Logger
 }
 
+const (
+	heartbeatIntervalDefault = 250 * time.Millisecond
+	// flushGrace is how long the last answers of a dying engine may take to reach the supervisor.
+	flushGrace = time.Second
+	// readGrace is how long one second's pings may go unanswered before a connection counts as dead.
+	readGrace = 30 * time.Second
+)
+
 // Serve hosts p until ctx ends, Shutdown is called or p fails beyond repair, and closes it. The process must end afterwards, with
 // ExitCode of the answer.
-func Serve(ctx context.Context, p pipeline.Pipeline, cfg ServeConfig) error { panic("later") }
+func Serve(ctx context.Context, p pipeline.Pipeline, cfg ServeConfig) error {
+	if cfg.HeartbeatInterval == 0 {
+		cfg.HeartbeatInterval = heartbeatIntervalDefault
+	}
+	watchParent(cfg.Parent)
+	listener, err := net.Listen("unix", cfg.Socket)
+	if err != nil {
+		return fmt.Errorf("engine: listen: %w", err)
+	}
+	base, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	s := newServer(base, stop, p, cfg)
+	g := grpc.NewServer(
+		grpc.MaxRecvMsgSize(messageBytesMax), grpc.MaxSendMsgSize(messageBytesMax),
+		grpc.InitialWindowSize(windowBytes), grpc.InitialConnWindowSize(windowBytes),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: readGrace, Timeout: readGrace}),
+	)
+	enginepb.RegisterEngineServer(g, s)
+	served := make(chan error, 1) // one answer, from the one goroutine below
+	go func() { served <- g.Serve(listener) }()
+	select {
+	case err = <-served:
+		stop(err)
+	case <-base.Done():
+		flush(g)
+		<-served
+	}
+	if cause := context.Cause(base); err == nil && isFatal(cause) {
+		err = cause
+	}
+	return errors.Join(err, s.closeAll())
+}
+
+// errShutdown ends a server in good order.
+var errShutdown = errors.New("engine: shutdown")
+
+// isFatal tells a failure of the pipeline from an end that was asked for.
+func isFatal(cause error) bool {
+	var own *Error
+	return errors.As(cause, &own)
+}
+
+// flush ends the server: calls under way may bring their answers home, for a moment.
+func flush(g *grpc.Server) {
+	timer := time.AfterFunc(flushGrace, g.Stop)
+	defer timer.Stop()
+	g.GracefulStop()
+}
+
+// watchParent ends the process when the parent's end of the pipe is closed, which the kernel does however the parent died. The
+// goroutine lives as long as the process: a read of a pipe cannot be called off.
+func watchParent(parent *os.File) {
+	if parent == nil {
+		return
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, parent) // an error means the end as well
+		os.Exit(ExitOrphaned)
+	}()
+}

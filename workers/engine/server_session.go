@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"telefuser/workers/engine/enginepb"
+	"telefuser/workers/pipeline"
+)
+
+// session is one run inside the engine.
+type session struct {
+	// ctx is the session's life: Next works under it, CloseSession ends it.
+	ctx    context.Context //nolint:containedctx // see above
+	cancel context.CancelCauseFunc
+	// working holds one token, which is out while a call is inside the pipeline's session, Control excepted.
+	working chan struct{}
+
+	mu sync.Mutex
+	// run is nil until Open has set it, when opening failed, and again when it is closed.
+	run pipeline.Session
+}
+
+// errSessionClosed is why a session's work stops.
+var errSessionClosed = errors.New("engine: session closed")
+
+// enter waits until no other call is inside the session.
+func (n *session) enter(ctx context.Context) error {
+	select {
+	case <-n.working:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (n *session) leave() { n.working <- struct{}{} }
+
+// swap puts another run in and answers the one that was there.
+func (n *session) swap(run pipeline.Session) pipeline.Session {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	old := n.run
+	n.run = run
+	return old
+}
+
+// live answers the run, or why there is none.
+func (n *session) live() (pipeline.Session, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.run == nil {
+		return nil, status.Error(codes.FailedPrecondition, "the session is not open")
+	}
+	return n.run, nil
+}
+
+// close waits for the work to stop and frees the session.
+func (n *session) close(ctx context.Context) error {
+	if err := n.enter(ctx); err != nil {
+		return err
+	}
+	defer n.leave()
+	if run := n.swap(nil); run != nil {
+		return run.Close()
+	}
+	return nil
+}
+
+// Open registers the session before the pipeline sees it, so that it can be closed while it is opening.
+func (s *server) Open(ctx context.Context, in *enginepb.OpenRequest) (*enginepb.OpenResponse, error) {
+	req, err := requestFromWire(in.GetRequest())
+	if err != nil {
+		return nil, failUnary(ctx, err)
+	}
+	n, err := s.register(in.GetSessionId())
+	if err != nil {
+		return nil, failUnary(ctx, err)
+	}
+	if err := s.open(ctx, n, req); err != nil {
+		s.forget(in.GetSessionId())
+		n.leave()
+		return nil, failUnary(ctx, s.judge(err))
+	}
+	n.leave()
+	return &enginepb.OpenResponse{}, nil
+}
+
+// open runs with the session's token taken.
+func (s *server) open(ctx context.Context, n *session, req pipeline.Request) error {
+	stop := context.AfterFunc(ctx, func() { n.cancel(context.Cause(ctx)) })
+	defer stop()
+	s.model.Lock()
+	defer s.model.Unlock()
+	call := s.progress.begin()
+	defer call.end()
+	run, err := s.pipeline.Open(n.ctx, req)
+	if err != nil {
+		return err
+	}
+	n.swap(run)
+	return nil
+}
+
+func (s *server) register(id string) (*session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.loaded {
+		return nil, &Error{Class: ClassInternal, Message: "the pipeline is not loaded"}
+	}
+	if _, taken := s.sessions[id]; taken || id == "" {
+		return nil, &Error{Class: ClassInvalid, Message: "session id is empty or taken"}
+	}
+	if len(s.sessions) >= max(1, s.pipeline.Contract().SessionsMax) {
+		return nil, &Error{Class: ClassBusy}
+	}
+	ctx, cancel := context.WithCancelCause(s.base)
+	n := &session{ctx: ctx, cancel: cancel, working: make(chan struct{}, 1)} // one token: see working
+	s.sessions[id] = n
+	return n, nil
+}
+
+func (s *server) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sessions, id)
+}
+
+func (s *server) find(id string) (*session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n, ok := s.sessions[id]; ok {
+		return n, nil
+	}
+	return nil, status.Error(codes.NotFound, "no such session")
+}
+
+// Control feeds the session; it does not wait for a chunk under way.
+func (s *server) Control(ctx context.Context, in *enginepb.ControlRequest) (*enginepb.ControlResponse, error) {
+	n, err := s.find(in.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	run, err := n.live()
+	if err != nil {
+		return nil, err
+	}
+	if err := run.Control(ctx, controlFromWire(in)); err != nil {
+		return nil, failUnary(ctx, s.judge(err))
+	}
+	return &enginepb.ControlResponse{}, nil
+}
+
+// CloseSession answers when the pipeline has let go of the session.
+func (s *server) CloseSession(ctx context.Context, in *enginepb.CloseSessionRequest) (*enginepb.CloseSessionResponse, error) {
+	n, err := s.find(in.GetSessionId())
+	if err != nil {
+		return &enginepb.CloseSessionResponse{}, nil //nolint:nilerr // what is not there is closed
+	}
+	n.cancel(errSessionClosed)
+	if err := n.close(ctx); err != nil {
+		return nil, failUnary(ctx, err)
+	}
+	s.forget(in.GetSessionId())
+	return &enginepb.CloseSessionResponse{}, nil
+}
+
+// Next makes one chunk for each credit until the session's end.
+func (s *server) Next(stream grpc.BidiStreamingServer[enginepb.NextRequest, enginepb.NextResponse]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	n, err := s.find(first.GetSessionId())
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(stream.Context(), func() { n.cancel(context.Cause(stream.Context())) })
+	defer stop()
+	if err := n.enter(n.ctx); err != nil {
+		return failStream(stream, err)
+	}
+	defer n.leave()
+	run, err := n.live()
+	if err != nil {
+		return err
+	}
+	credits := newCredits(int(first.GetCredits()))
+	// gRPC ends the receiver when this handler returns.
+	go credits.receive(stream)
+	for {
+		if err := credits.take(n.ctx); err != nil {
+			return failStream(stream, err)
+		}
+		chunk, err := s.nextChunk(n.ctx, run)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return failStream(stream, s.judge(err))
+		}
+		if err := sendChunk(stream, chunk); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *server) nextChunk(ctx context.Context, run pipeline.Session) (pipeline.Chunk, error) {
+	call := s.progress.begin()
+	defer call.end()
+	return run.Next(ctx)
+}
+
+func sendChunk(stream grpc.ServerStream, chunk pipeline.Chunk) error {
+	for _, f := range chunk.Frames {
+		part := &enginepb.Frame{Width: int32(f.Width), Height: int32(f.Height), Data: f.Data} //nolint:gosec // bounded by the contract
+		if err := stream.SendMsg(&enginepb.NextResponse{Part: &enginepb.NextResponse_Frame{Frame: part}}); err != nil {
+			return fmt.Errorf("engine: send frame: %w", err)
+		}
+	}
+	end := &enginepb.NextResponse{Part: &enginepb.NextResponse_Chunk{Chunk: chunkToWire(chunk)}}
+	if err := stream.SendMsg(end); err != nil {
+		return fmt.Errorf("engine: send chunk: %w", err)
+	}
+	return nil
+}
