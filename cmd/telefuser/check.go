@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	checkTimeout   = 3 * time.Second
+	checkBodyBytes = 4096
+)
+
+func newCheckCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Ask a running server whether it is ready; exit code 1 when it is not",
+		Long:  "check is what container health checks call: the image holds no other HTTP client.",
+		Args:  cobra.NoArgs,
+	}
+	url := cmd.Flags().String("url", "http://127.0.0.1:8000/v1/service/ready", "address that answers 200 when ready")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), *url) }
+	return cmd
+}
+
+func check(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return usageError{err}
+	}
+	client := &http.Client{Timeout: checkTimeout}
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, checkBodyBytes))
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("not ready: %d %s", res.StatusCode, body)
+	}
+	return nil
+}

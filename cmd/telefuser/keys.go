@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"telefuser/api"
+)
+
+func newKeysCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "keys", Short: "Create, list and revoke API keys"}
+	cmd.AddCommand(newKeysCreateCommand(), newKeysListCommand(), newKeysRevokeCommand())
+	return cmd
+}
+
+func newKeysCreateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Create a key and print it, this once",
+		Long:  "create makes a key of a tenant. Only its hash is kept: what is printed now is never shown again.",
+		Args:  cobra.NoArgs,
+	}
+	tenant := cmd.Flags().String("tenant", api.LocalTenant, "tenant that the key belongs to; keys of one tenant see the same videos")
+	name := cmd.Flags().String("name", "", "name to know the key by")
+	withParts(cmd, func(ctx context.Context, p *parts, _ []string) error {
+		secret, info, err := p.records.CreateKey(ctx, *tenant, *name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "key %s of tenant %s:\n", info.ID, info.Tenant)
+		fmt.Fprintln(cmd.OutOrStdout(), secret)
+		return nil
+	})
+	return cmd
+}
+
+func newKeysListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the keys, never their secrets", Args: cobra.NoArgs}
+	withParts(cmd, func(ctx context.Context, p *parts, _ []string) error {
+		keys, err := p.records.ListKeys(ctx)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "ID\tTENANT\tNAME\tHINT\tCREATED")
+		for _, k := range keys {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.ID, k.Tenant, k.Name, k.Hint, k.CreatedAt.UTC().Format(time.RFC3339))
+		}
+		return w.Flush()
+	})
+	return cmd
+}
+
+func newKeysRevokeCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "revoke ID", Short: "Revoke a key; it stops working within 5 seconds", Args: cobra.ExactArgs(1)}
+	withParts(cmd, func(ctx context.Context, p *parts, args []string) error {
+		return p.records.RevokeKey(ctx, args[0])
+	})
+	return cmd
+}
+
+// withParts gives a command its settings and what they open.
+func withParts(cmd *cobra.Command, run func(ctx context.Context, p *parts, args []string) error) {
+	load := settings(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := load()
+		if err != nil {
+			return err
+		}
+		if c, err = absolute(c); err != nil {
+			return err
+		}
+		p, err := openParts(cmd.Context(), c, stderrLogger(c.Log))
+		if err != nil {
+			return err
+		}
+		defer p.close()
+		return run(cmd.Context(), p, args)
+	}
+}

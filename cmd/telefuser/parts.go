@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"telefuser/internal/config"
+	"telefuser/jobs"
+	"telefuser/storage"
+)
+
+// parts are the things that every role stands on.
+type parts struct {
+	cfg     config.Config
+	log     *slog.Logger
+	redis   jobs.Client
+	records *jobs.Store
+	objects storage.Store
+}
+
+// openParts connects the records and the object store. A Redis that is down is no error: roles come up not ready and wait for it.
+func openParts(ctx context.Context, c config.Config, log *slog.Logger) (*parts, error) {
+	client, err := jobs.Connect(ctx, redisConfig(c.Redis))
+	switch {
+	case errors.Is(err, jobs.ErrUnavailable) && client != nil:
+		log.Warn("redis does not answer yet", "error", err)
+	case err != nil:
+		return nil, err
+	}
+	records, err := jobs.New(jobsConfig(c), client, log)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	objects, err := storage.New(ctx, storageConfig(c))
+	if err != nil {
+		return nil, errors.Join(err, records.Close(), client.Close())
+	}
+	return &parts{cfg: c, log: log, redis: client, records: records, objects: objects}, nil
+}
+
+func (p *parts) close() {
+	if err := errors.Join(p.records.Close(), p.redis.Close()); err != nil {
+		p.log.Warn("closing redis", "error", err)
+	}
+}
+
+func redisConfig(c config.Redis) jobs.RedisConfig {
+	if c.SentinelMaster == "" {
+		return jobs.RedisConfig{URL: c.URL}
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return jobs.RedisConfig{URL: c.URL}
+	}
+	password, _ := u.User.Password()
+	return jobs.RedisConfig{
+		Sentinels: strings.Split(u.Host, ","), MasterName: c.SentinelMaster, Username: u.User.Username(), Password: password,
+	}
+}
+
+func jobsConfig(c config.Config) jobs.Config {
+	return jobs.Config{
+		Prefix: c.Redis.Prefix, LeaseTTL: c.Jobs.LeaseTTL, RenewEvery: min(c.Jobs.LeaseTTL/3, defaultRenewEvery), RetentionTTL: c.Jobs.Retention,
+		QueuedMax: c.Jobs.QueuedMax, QueueTimeout: c.Jobs.QueueTimeout, CreatesPerMinute: c.HTTP.CreatesPerMinute,
+	}
+}
+
+func storageConfig(c config.Config) storage.Config {
+	s := c.Storage.S3
+	return storage.Config{
+		Driver: c.Storage.Driver,
+		File:   storage.FileConfig{Dir: c.ArtifactsDir()},
+		S3: storage.S3Config{
+			Endpoint: s.Endpoint, PublicEndpoint: s.PublicEndpoint, Region: s.Region, Bucket: s.Bucket, Prefix: s.Prefix,
+			AccessKey: s.AccessKey, SecretKey: s.SecretKey, PathStyle: s.PathStyle, Checksums: s.Checksums, SpoolDir: c.TempDir(),
+		},
+	}
+}
+
+// absolute makes the directories independent of the working directory.
+func absolute(c config.Config) (config.Config, error) {
+	for _, dir := range []*string{&c.DataDir, &c.Storage.Dir, &c.Worker.TempDir} {
+		if *dir == "" {
+			continue
+		}
+		abs, err := filepath.Abs(*dir)
+		if err != nil {
+			return c, fmt.Errorf("directory %s: %w", *dir, err)
+		}
+		*dir = abs
+	}
+	return c, nil
+}

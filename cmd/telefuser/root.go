@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"telefuser/internal/config"
+)
+
+// Exit codes beside 0 and 1.
+const exitUsage = 2
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "telefuser",
+		Short:         "A self-hosted video generation cloud",
+		Long:          "telefuser serves the OpenAI Videos API from your own machines: an API, durable jobs, and workers that run pipelines.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(newServeCommand(), newWorkerCommand(), newDevCommand(), newDemoCommand(), newEngineCommand(),
+		newKeysCommand(), newJobsCommand(), newConfigCommand(), newCheckCommand(), newVersionCommand())
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	return root
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func exitCode(err error) int {
+	var usage usageError
+	if errors.As(err, &usage) || errors.Is(err, config.ErrInvalid) {
+		return exitUsage
+	}
+	return 1
+}
+
+// settings adds the settings' flags to a command and answers how to read them once the command line is parsed.
+func settings(cmd *cobra.Command) func() (config.Config, error) {
+	file := cmd.Flags().String("config", "", "YAML file with settings (also TELEFUSER_CONFIG)")
+	for _, f := range config.Fields() {
+		cmd.Flags().String(f.Flag, f.Default, f.Doc+" ["+f.Env+"]")
+		if f.Default == "true" || f.Default == "false" {
+			cmd.Flags().Lookup(f.Flag).NoOptDefVal = "true"
+		}
+	}
+	return func() (config.Config, error) {
+		given := map[string]string{}
+		cmd.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
+		return config.Load(*file, config.Environ(), given)
+	}
+}
+
+// newLogger writes lines to w as the settings say.
+func newLogger(c config.Log, w io.Writer) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		level = slog.LevelInfo
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if c.Format == "text" {
+		return slog.New(slog.NewTextHandler(w, o))
+	}
+	return slog.New(slog.NewJSONHandler(w, o))
+}
+
+func stderrLogger(c config.Log) *slog.Logger { return newLogger(c, os.Stderr) }

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"telefuser/api"
+	"telefuser/internal/config"
+	"telefuser/workers"
+	"telefuser/workers/media"
+	"telefuser/workers/pipeline"
+)
+
+// debugHeaderTimeout bounds a request's header on the debug listener.
+const debugHeaderTimeout = 5 * time.Second
+
+func newServeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve [PIPELINE]",
+		Short: "Serve the HTTP API; with a PIPELINE also run its jobs",
+		Args:  cobra.MaximumNArgs(1),
+	}
+	load := settings(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := load()
+		if err != nil {
+			return err
+		}
+		if c, err = absolute(c); err != nil {
+			return err
+		}
+		p, err := openParts(cmd.Context(), c, stderrLogger(c.Log))
+		if err != nil {
+			return err
+		}
+		defer p.close()
+		name := ""
+		if len(args) == 1 {
+			name = args[0]
+		}
+		return serve(cmd.Context(), p, name, nil)
+	}
+	return cmd
+}
+
+// serve runs the API, with a worker where a pipeline is named, until ctx ends. listening is told the API's address.
+func serve(ctx context.Context, p *parts, pipelineName string, listening func(url string)) error {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), p.records.Collector())
+	server, err := newAPI(p, registry)
+	if err != nil {
+		return err
+	}
+	var worker *workers.Worker
+	if pipelineName != "" {
+		if worker, err = newWorker(p, pipelineName, registry, ""); err != nil {
+			return err
+		}
+	}
+	listen := net.ListenConfig{}
+	ln, err := listen.Listen(ctx, "tcp", net.JoinHostPort(p.cfg.HTTP.Host, strconv.Itoa(p.cfg.HTTP.Port)))
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	if listening != nil {
+		listening(baseURL(p.cfg.HTTP, ln.Addr()))
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return server.Run(ctx, ln) })
+	group.Go(func() error { return runDebug(ctx, p.cfg.HTTP.DebugAddr) })
+	if worker != nil {
+		group.Go(func() error { return runWorker(ctx, p, worker) })
+	} else {
+		group.Go(func() error { return runCaretakers(ctx, p) })
+	}
+	return group.Wait()
+}
+
+func newAPI(p *parts, registry *prometheus.Registry) (*api.Server, error) {
+	aliases, err := modelAliases(p.cfg.Models)
+	if err != nil {
+		return nil, err
+	}
+	h := p.cfg.HTTP
+	return api.New(api.Config{
+		Auth: api.AuthMode(h.Auth), Version: version, DefaultPipeline: p.cfg.Models.Default, ModelAliases: aliases, CORSOrigins: h.CORSOrigins,
+		TLSCertFile: h.TLSCert, TLSKeyFile: h.TLSKey, MetricsPublic: h.MetricsPublic, RedirectContent: h.RedirectContent,
+		ShutdownGrace: orNone(h.ShutdownGrace), QueuedMax: p.cfg.Jobs.QueuedMax,
+	}, api.Deps{
+		Jobs: p.records, Store: p.objects, Contracts: pipeline.Contracts(), DecodeImage: decodePicture, Registry: registry, Logger: p.log,
+	})
+}
+
+// orNone turns a grace of nothing into the API's word for it, since its zero means the default.
+func orNone(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+// decodePicture is media's decoder in the API's words.
+func decodePicture(ctx context.Context, r io.Reader) (api.Picture, error) {
+	img, err := media.DecodeImage(ctx, r, media.ImageLimits{})
+	switch {
+	case errors.Is(err, media.ErrImageType):
+		return api.Picture{}, fmt.Errorf("%w: %w", api.ErrImageType, err)
+	case errors.Is(err, media.ErrImageTooLarge):
+		return api.Picture{}, fmt.Errorf("%w: %w", api.ErrImageTooLarge, err)
+	case errors.Is(err, media.ErrImageCorrupt):
+		return api.Picture{}, fmt.Errorf("%w: %w", api.ErrImageCorrupt, err)
+	case err != nil:
+		return api.Picture{}, err
+	}
+	png, err := media.EncodePNG(img)
+	if err != nil {
+		return api.Picture{}, err
+	}
+	return api.Picture{Width: img.Width, Height: img.Height, PNG: png}, nil
+}
+
+func modelAliases(c config.Models) (map[string]string, error) {
+	aliases := map[string]string{}
+	for _, pair := range c.Aliases {
+		alias, name, ok := strings.Cut(pair, "=")
+		if _, err := pipeline.New(name); !ok || err != nil {
+			return nil, fmt.Errorf("%w: models.aliases: %q is not alias=pipeline", config.ErrInvalid, pair)
+		}
+		aliases[alias] = name
+	}
+	return aliases, nil
+}
+
+// runDebug serves profiles on a listener of its own; an empty address turns it off.
+func runDebug(ctx context.Context, addr string) error {
+	if addr == "" {
+		return nil
+	}
+	server := &http.Server{Addr: addr, Handler: api.DebugHandler(), ReadHeaderTimeout: debugHeaderTimeout}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("debug listener: %w", err)
+	}
+	return nil
+}
+
+func baseURL(c config.HTTP, addr net.Addr) string {
+	scheme := "http"
+	if c.TLSCert != "" {
+		scheme = "https"
+	}
+	return scheme + "://" + addr.String()
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"telefuser/internal/config"
+	"telefuser/workers"
+	"telefuser/workers/engine"
+	"telefuser/workers/media"
+	"telefuser/workers/pipeline"
+)
+
+// defaultRenewEvery is the pause between two signs of life of a claim.
+const defaultRenewEvery = 3 * time.Second
+
+func newWorkerCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "worker PIPELINE",
+		Short: "Run the jobs of one pipeline",
+		Long: "worker takes the jobs of one pipeline from Redis, runs them on engine processes, and stores the results.\n" +
+			"Any number of workers on any number of machines share a queue. SIGTERM drains.",
+		Args: cobra.ExactArgs(1),
+	}
+	load := settings(cmd)
+	dieAt := cmd.Flags().String("die-at", "", "kill this process at a named point, once; for fault tests")
+	_ = cmd.Flags().MarkHidden("die-at")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := load()
+		if err != nil {
+			return err
+		}
+		if c, err = absolute(c); err != nil {
+			return err
+		}
+		p, err := openParts(cmd.Context(), c, stderrLogger(c.Log))
+		if err != nil {
+			return err
+		}
+		defer p.close()
+		w, err := newWorker(p, args[0], prometheus.NewRegistry(), workers.Point(*dieAt))
+		if err != nil {
+			return err
+		}
+		return runWorker(cmd.Context(), p, w)
+	}
+	return cmd
+}
+
+// runWorker runs a worker with what must run beside it, and ends when the worker does.
+func runWorker(ctx context.Context, p *parts, w *workers.Worker) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	group, side := errgroup.WithContext(context.WithoutCancel(ctx))
+	side, stopSide := context.WithCancel(side)
+	group.Go(func() error { defer stopSide(); return w.Run(ctx) })
+	group.Go(func() error { defer stop(); return runCaretakers(side, p) })
+	return group.Wait()
+}
+
+// runCaretakers mends records and removes leftovers. Every process does: they agree through Redis.
+func runCaretakers(ctx context.Context, p *parts) error {
+	janitor, err := workers.NewJanitor(workers.JanitorConfig{Log: p.log}, p.records, p.objects)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.records.RunReaper(ctx) })
+	group.Go(func() error { return janitor.Run(ctx) })
+	return group.Wait()
+}
+
+func newWorker(p *parts, name string, metrics prometheus.Registerer, dieAt workers.Point) (*workers.Worker, error) {
+	if _, err := pipeline.New(name); err != nil {
+		return nil, fmt.Errorf("%w %q: known are %s", err, name, strings.Join(pipeline.Names(), ", "))
+	}
+	engines, err := engineConfigs(p, name)
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	c := p.cfg.Worker
+	return workers.New(workers.Config{
+		Pipeline: name, Owner: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), strings.ToLower(rand.Text()[:6])),
+		Engines: engines, TempDir: p.cfg.TempDir(), Grace: c.Grace, IdleExit: c.IdleExit, JobsMax: c.MaxJobs, RunTimeout: c.RunTimeout,
+		FFmpeg: media.FFmpeg{Path: c.FFmpeg}, DieAt: dieAt, Metrics: metrics, Log: p.log,
+	}, p.records, p.objects)
+}
+
+// engineConfigs is one engine for each replica, started from this very program.
+func engineConfigs(p *parts, name string) ([]engine.Config, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("own program: %w", err)
+	}
+	groups, err := deviceGroups(p.cfg.Worker)
+	if err != nil {
+		return nil, err
+	}
+	var engines []engine.Config
+	for i := range p.cfg.Worker.NumReplicas {
+		e := engine.Config{
+			Command: []string{self, "engine", name, "--log-level", p.cfg.Log.Level}, Env: engineEnv(config.Environ()), Pipeline: name,
+			RuntimeDir: filepath.Join(p.cfg.TempDir(), "engines"), Log: p.log,
+			LoadTimeout: p.cfg.Worker.LoadTimeout, StallTimeout: p.cfg.Worker.StallTimeout,
+		}
+		if len(groups) > 0 {
+			e.Devices = groups[i]
+		}
+		engines = append(engines, e)
+	}
+	return engines, nil
+}
+
+// deviceGroups parses "0,1;2,3" into one group of device ids for each replica.
+func deviceGroups(c config.Worker) ([][]string, error) {
+	if c.GPUMap == "" {
+		return nil, nil
+	}
+	var groups [][]string
+	for group := range strings.SplitSeq(c.GPUMap, ";") {
+		groups = append(groups, strings.Split(group, ","))
+	}
+	if len(groups) != c.NumReplicas {
+		return nil, fmt.Errorf("%w: worker.gpu_map: %d groups for %d replicas", config.ErrInvalid, len(groups), c.NumReplicas)
+	}
+	return groups, nil
+}
+
+// engineEnv keeps what finds libraries and devices, and nothing of ours: no secret reaches a pipeline.
+func engineEnv(environ []string) []string {
+	var env []string
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		switch name {
+		case "PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "GOMAXPROCS", "TMPDIR":
+			env = append(env, kv)
+		}
+	}
+	return env
+}
