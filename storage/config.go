@@ -72,10 +72,18 @@ const (
 func New(ctx context.Context, cfg Config) (Store, error) {
 	switch cfg.Driver {
 	case DriverFile:
-		return NewFile(cfg.File)
+		return orNil(NewFile(cfg.File))
 	case DriverS3:
-		return NewS3(ctx, cfg.S3)
+		return orNil(NewS3(ctx, cfg.S3))
 	default:
 		return nil, fmt.Errorf("storage: unknown driver %q: use %q or %q", cfg.Driver, DriverFile, DriverS3)
 	}
+}
+
+// orNil keeps a nil driver from becoming a Store that is not nil.
+func orNil[T Store](s T, err error) (Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }

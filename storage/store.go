@@ -46,7 +46,8 @@ type SignOptions struct {
 type Store interface {
 	// Put stores what r gives under a key that must be free. The object becomes visible whole or not at all, and its length and digest
 	// are verified before Put answers. A reader that can also seek and read at offsets, as an *os.File can, is not copied.
-	// Errors: ErrKey, ErrExists, ErrCorrupt (length or digest differ), ErrFull, ErrUnavailable, or the reader's own error.
+	// Errors: ErrKey, ErrExists, ErrCorrupt (length or digest differ), ErrFull, ErrUnavailable, or the reader's own error. With ErrExists
+	// the Object is the one that is there: after an ErrUnavailable, whose answer may have got lost, its digest tells whose it is.
 	Put(ctx context.Context, key string, r io.Reader, o PutOptions) (Object, error)
 	// Open reads length bytes from offset, or to the end when length is -1; a length past the end is cut. The Object tells the whole
 	// size. ErrRange when offset is not inside the object; offset 0 of an empty object is fine. The caller closes the reader.
