@@ -1,0 +1,91 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"telefuser/workers/engine"
+	"telefuser/workers/pipeline"
+)
+
+// The test binary is also the engine ("engine WORDS COUNTFILE --socket PATH") and a supervisor that can be killed ("supervisor DIR").
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "engine":
+			os.Exit(engineMain(os.Args[2:]))
+		case "supervisor":
+			os.Exit(supervisorMain(os.Args[2]))
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func engineMain(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	cfg := engine.ServeConfig{
+		Socket: args[slices.Index(args, "--socket")+1], Parent: os.Stdin, Device: "test device",
+		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	}
+	fmt.Fprintln(os.Stderr, "test engine starts")
+	return engine.ExitCode(engine.Serve(ctx, counting{pipeline.NewScripted(args[0]), args[1]}, cfg))
+}
+
+func supervisorMain(dir string) int {
+	exe, err := os.Executable()
+	if err != nil {
+		return 1
+	}
+	s, err := engine.NewSupervisor(engine.Config{
+		Command: []string{exe, "engine", "", os.DevNull}, RuntimeDir: dir,
+		Log: slog.New(slog.NewJSONHandler(os.Stdout, nil)),
+	})
+	if err != nil {
+		return 1
+	}
+	return engine.ExitCode(s.Run(context.Background()))
+}
+
+// counting notes each chunk made by one byte in a file, so that a test sees how far an engine is ahead of its reader.
+type counting struct {
+	pipeline.Pipeline
+	path string
+}
+
+func (p counting) Open(ctx context.Context, req pipeline.Request) (pipeline.Session, error) {
+	s, err := p.Pipeline.Open(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return countingSession{s, p.path}, nil
+}
+
+type countingSession struct {
+	pipeline.Session
+	path string
+}
+
+func (s countingSession) Next(ctx context.Context) (pipeline.Chunk, error) {
+	chunk, err := s.Session.Next(ctx)
+	if err != nil {
+		return chunk, err
+	}
+	file, err := os.OpenFile(s.path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return chunk, err
+	}
+	if _, err := io.WriteString(file, "."); err != nil {
+		return chunk, err
+	}
+	return chunk, file.Close()
+}

@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"telefuser/workers/engine/enginepb"
+	"telefuser/workers/media"
+	"telefuser/workers/pipeline"
+)
+
+// Session is one run on an engine. Next and Close are called by one goroutine; Control by any.
+type Session struct {
+	supervisor *Supervisor
+	process    *process
+	id         string
+	stream     grpc.BidiStreamingClient[enginepb.NextRequest, enginepb.NextResponse]
+	// endStream ends the reader together with its stream.
+	endStream context.CancelFunc
+	// chunks has room for every chunk that a credit was given for, so the reader never waits.
+	chunks chan pipeline.Chunk
+	// end is why there are no more chunks; read it when chunks is closed.
+	end error
+
+	closing sync.Once
+	closed  error
+	peak    *int64
+}
+
+// Open starts a session on the engine, waiting for one to be loaded. Every opened session must be closed.
+func (s *Supervisor) Open(ctx context.Context, req pipeline.Request) (*Session, error) {
+	wire, err := requestToWire(req)
+	if err != nil {
+		return nil, err
+	}
+	p, _, err := s.await(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := &Session{supervisor: s, process: p, id: s.nextID(), chunks: make(chan pipeline.Chunk, s.cfg.Credits)}
+	resetPeakMemory(p.cmd.Process.Pid)
+	if err := n.open(ctx, wire); err != nil {
+		if ctx.Err() != nil {
+			// The engine may be in the middle of opening: see that it lets go.
+			return nil, errors.Join(context.Cause(ctx), p.closeSession(n.id))
+		}
+		return nil, err
+	}
+	if err := n.startReading(); err != nil {
+		return nil, errors.Join(err, p.closeSession(n.id))
+	}
+	return n, nil
+}
+
+func (n *Session) open(ctx context.Context, req *enginepb.Request) error {
+	var trailer metadata.MD
+	_, err := n.process.client.Open(ctx, &enginepb.OpenRequest{SessionId: n.id, Request: req}, grpc.Trailer(&trailer))
+	if err != nil {
+		return n.process.explain(ctx, err, trailer)
+	}
+	return nil
+}
+
+// startReading asks for the first chunks. The stream's life is the session's, not that of the call that opened it.
+func (n *Session) startReading() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	stream, err := n.process.client.Next(ctx)
+	if err != nil {
+		cancel()
+		return n.process.explain(ctx, err, nil)
+	}
+	n.stream, n.endStream = stream, cancel
+	n.grant(cap(n.chunks))
+	go n.read(ctx)
+	return nil
+}
+
+// grant tells the engine that there is room for more chunks. An error shows where the chunks are read.
+func (n *Session) grant(count int) {
+	_ = n.stream.Send(&enginepb.NextRequest{SessionId: n.id, Credits: int32(count)}) //nolint:gosec // small
+}
+
+// read puts frames together to chunks until the stream ends.
+func (n *Session) read(ctx context.Context) {
+	defer close(n.chunks)
+	var frames []media.Frame
+	for {
+		in, err := n.stream.Recv()
+		if errors.Is(err, io.EOF) {
+			n.end = io.EOF
+			return
+		}
+		if err != nil {
+			n.end = n.process.explain(ctx, err, n.stream.Trailer())
+			return
+		}
+		if part := in.GetFrame(); part != nil {
+			frame, err := frameFromWire(part)
+			if err != nil {
+				n.end = n.broken(err)
+				return
+			}
+			frames = append(frames, frame)
+			continue
+		}
+		chunk, err := chunkFromWire(in.GetChunk(), frames)
+		if err != nil || len(n.chunks) == cap(n.chunks) {
+			n.end = n.broken(errors.Join(err, errors.New("a chunk that does not fit")))
+			return
+		}
+		n.chunks <- chunk
+		frames = nil
+	}
+}
+
+// broken is an engine that does not keep to the protocol.
+func (n *Session) broken(err error) error {
+	return &Error{Class: ClassInternal, Message: fmt.Sprintf("protocol: %v", err)}
+}
+
+// Next takes the next chunk, and io.EOF after the last. When ctx ends it answers ctx's cause at once.
+func (n *Session) Next(ctx context.Context) (pipeline.Chunk, error) {
+	if ctx.Err() != nil {
+		return pipeline.Chunk{}, context.Cause(ctx)
+	}
+	select {
+	case chunk, ok := <-n.chunks:
+		if ok {
+			n.grant(1)
+			return chunk, nil
+		}
+		if errors.Is(n.end, io.EOF) {
+			n.supervisor.noteWork(n.process)
+		}
+		return pipeline.Chunk{}, n.end
+	case <-ctx.Done():
+		return pipeline.Chunk{}, context.Cause(ctx)
+	}
+}
+
+// Control feeds a live session.
+func (n *Session) Control(ctx context.Context, c pipeline.Control) error {
+	var trailer metadata.MD
+	_, err := n.process.client.Control(ctx, controlToWire(n.id, c), grpc.Trailer(&trailer))
+	if err != nil {
+		return n.process.explain(ctx, err, trailer)
+	}
+	return nil
+}
+
+// Close ends the session and answers when the device is free of it: the pipeline let go within CloseGrace, or its process is gone. The
+// error tells of a process that had to be killed; there is nothing left to do about it. Further calls answer the same.
+func (n *Session) Close() error {
+	n.closing.Do(func() {
+		if !n.process.isGone() {
+			n.peak = peakMemoryBytes(n.process.cmd.Process.Pid)
+		}
+		n.closed = n.process.closeSession(n.id)
+		n.endStream()
+		for range n.chunks { // until the reader has ended
+		}
+	})
+	return n.closed
+}
+
+// PeakMemoryBytes is the most host memory that the engine has held while the session was open, known after Close; nil when unknown.
+func (n *Session) PeakMemoryBytes() *int64 { return n.peak }
