@@ -54,6 +54,8 @@ type Source struct {
 	VideoKey string `json:"video_key"`
 	State    []byte `json:"state,omitempty"`
 	Frames   int    `json:"frames"`
+	// Extensions is how many extensions the source is the result of, so that a chain can be bounded.
+	Extensions int `json:"extensions,omitempty"`
 }
 
 // Result is what a completed job left in the store.

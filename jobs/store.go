@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -13,21 +12,21 @@ type Store struct {
 	cfg     Config
 	rdb     Client
 	log     *slog.Logger
+	scripts *scripts
 	tickets *tickets
 	changes *hub
 	keys    *keyCache
+	limiter *rateLimiter
 	memory  memoryGauge
-	metrics *counters
 	epoch   epochWatch
-	limiter limiter
+	metrics *counters
 
+	// acks are outbox entries whose tickets are out; the next Create removes them in passing.
 	ackMu sync.Mutex
 	acks  []string
 
-	// afterRecord runs between the record and its ticket; tests cut there.
+	// afterRecord, when a test sets it, runs between the record and its ticket; an error there stands for a process that died.
 	afterRecord func() error
-	// mono is the monotonic clock of the reaper; tests drive it.
-	mono func() time.Time
 }
 
 // New makes a store over a pool. It does not talk to Redis, so it works while Redis is still down.
@@ -38,13 +37,20 @@ func New(cfg Config, rdb Client, log *slog.Logger) (*Store, error) {
 	if rdb == nil || log == nil {
 		return nil, fmt.Errorf("jobs: a store needs a pool and a logger: %w", ErrInvalid)
 	}
+	sc, err := loadScripts()
+	if err != nil {
+		return nil, err
+	}
 	cfg = cfg.withDefaults()
-	s := &Store{cfg: cfg, rdb: rdb, log: log, metrics: newCounters(), mono: time.Now}
-	s.tickets = newTickets(cfg.Prefix, rdb)
-	s.changes = newHub(rdb, cfg.Prefix+":changed", log)
-	s.keys = newKeyCache(cfg.KeyCacheTTL)
-	s.limiter = newLimiter(cfg, rdb)
-	return s, nil
+	metrics := newCounters()
+	return &Store{
+		cfg: cfg, rdb: rdb, log: log, scripts: sc,
+		tickets: newTickets(cfg.Prefix, rdb, metrics.tickets.WithLabelValues("undecodable").Inc),
+		changes: newHub(rdb, cfg.Prefix+":changed", pollEvery, log),
+		keys:    newKeyCache(cfg.KeyCacheTTL, time.Now),
+		limiter: newRateLimiter(cfg, rdb),
+		metrics: metrics,
+	}, nil
 }
 
 // Close ends what Subscribe started and waits for it. The pool stays open: it belongs to the caller.
@@ -55,8 +61,3 @@ func (s *Store) Close() error {
 
 // Config is the configuration in effect, defaults filled in.
 func (s *Store) Config() Config { return s.cfg }
-
-// eval runs a script with the prefix as its only key.
-func (s *Store) eval(ctx context.Context, sc *script, args ...any) (any, error) {
-	return sc.run(ctx, s.rdb, s.cfg.Prefix, args...)
-}

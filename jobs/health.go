@@ -1,0 +1,125 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func isNil(err error) bool { return errors.Is(err, redis.Nil) }
+
+// epochWatch remembers which set of records this process works with.
+type epochWatch struct {
+	mu   sync.Mutex
+	seen string
+}
+
+// Ping says whether Redis answers and still has the records: ErrUnavailable when it does not, ErrDataLost when the mark that the first process left is gone. A new mark, made by
+// a rebuild or by a process that started since, ends that state.
+func (s *Store) Ping(ctx context.Context) error {
+	s.epoch.mu.Lock()
+	defer s.epoch.mu.Unlock()
+	mark, err := s.rdb.Get(ctx, s.key("epoch")).Result()
+	switch {
+	case isNil(err) && s.epoch.seen != "":
+		return fmt.Errorf("jobs: ping: the mark is gone: %w", ErrDataLost)
+	case isNil(err):
+		if mark, err = s.markEpoch(ctx); err != nil {
+			return err
+		}
+	case err != nil:
+		return unavailable("ping", err)
+	}
+	if s.epoch.seen != "" && s.epoch.seen != mark {
+		s.metrics.epochs.Inc()
+		s.log.ErrorContext(ctx, "redis holds another set of records than before", "before", s.epoch.seen, "now", mark)
+	}
+	s.epoch.seen = mark
+	return nil
+}
+
+// markEpoch leaves a mark unless another process was faster, and returns the one that is there.
+func (s *Store) markEpoch(ctx context.Context) (string, error) {
+	pipe := s.rdb.TxPipeline()
+	pipe.SetNX(ctx, s.key("epoch"), newID("", time.Now()), 0)
+	mark := pipe.Get(ctx, s.key("epoch"))
+	if _, err := pipe.Exec(ctx); err != nil {
+		return "", unavailable("ping", err)
+	}
+	return mark.Val(), nil
+}
+
+// MarkRebuilt ends the state of ErrDataLost in all processes: the operator knows that the records are gone and has rebuilt what can be.
+func (s *Store) MarkRebuilt(ctx context.Context) error {
+	_, err := s.markEpoch(ctx)
+	return err
+}
+
+// CheckPolicy looks at the settings of Redis on which the promises stand and returns a sentence for each that does not hold. Redis that does not show its settings gives none.
+func (s *Store) CheckPolicy(ctx context.Context) (warnings []string, err error) {
+	want := []struct{ name, value, warning string }{
+		{"maxmemory-policy", "noeviction", "Redis may evict job records: set maxmemory-policy to noeviction."},
+		{"appendonly", "yes", "Redis keeps no append-only file: accepted jobs are lost when it restarts."},
+	}
+	for _, w := range want {
+		got, err := s.rdb.ConfigGet(ctx, w.name).Result()
+		var refused redis.Error
+		if errors.As(err, &refused) {
+			continue
+		}
+		if err != nil {
+			return nil, unavailable("check policy", err)
+		}
+		if value, ok := got[w.name]; ok && value != w.value {
+			warnings = append(warnings, w.warning)
+		}
+	}
+	return warnings, nil
+}
+
+// memoryLookEvery is the pause between two looks at the memory of Redis.
+const memoryLookEvery = time.Second
+
+// memoryGauge remembers whether Redis is nearly full. At maxmemory its consumers stop too, so the last part is kept for them.
+type memoryGauge struct {
+	mu     sync.Mutex
+	looked time.Time
+	isFull bool
+}
+
+// full answers from memory; one caller a second looks for all.
+func (m *memoryGauge) full(ctx context.Context, s *Store) bool {
+	m.mu.Lock()
+	if time.Since(m.looked) < memoryLookEvery {
+		defer m.mu.Unlock()
+		return m.isFull
+	}
+	m.looked = time.Now()
+	m.mu.Unlock()
+	info, err := s.rdb.Info(ctx, "memory").Result()
+	used, limit := infoNumber(info, "used_memory"), infoNumber(info, "maxmemory")
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.isFull = err == nil && limit > 0 && float64(used) >= s.cfg.MemoryMaxRatio*float64(limit)
+	return m.isFull
+}
+
+// infoNumber reads a number out of INFO's lines; 0 when it is not there.
+func infoNumber(info, name string) int64 {
+	for line := range strings.Lines(info) {
+		if text, ok := strings.CutPrefix(line, name+":"); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+			if err != nil {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,36 @@
+package jobs
+
+// The keys, all behind the configured prefix P. Scripts build them from the prefix, so Redis Cluster is not supported. asynq's own keys ("asynq:{P.pipeline}:...") are
+// asynq's and are never written here.
+//
+//	P:j:<job>            hash    the record (codec.go)
+//	P:q:<pipeline>       zset    queued jobs by creation time
+//	P:r:<pipeline>       zset    running jobs by the end of their lease
+//	P:t:<tenant>         zset    a tenant's jobs, all of score 0, so by id
+//	P:pipelines          set     pipelines that ever had a job
+//	P:outbox             zset    id:attempt of jobs whose ticket is not known to be out, by the time it was due
+//	P:expiry             zset    ended jobs by the end of their retention
+//	P:staged             zset    objects without a record yet, by the time they are given up
+//	P:garbage            zset    "due\njob\nkey..." by the time they may be deleted
+//	P:i:<tenant>:<hash>  string  "job fingerprint" of an idempotency key
+//	P:d:<tenant>:<n>     hash    fingerprint -> job of creates without a key in the n-th DedupeTTL since 1970
+//	P:k:<hash>           hash    an API key by the SHA-256 of its secret
+//	P:keys               hash    API key id -> that SHA-256
+//	P:f:<file>  P:c:<c>  hash    a file, a character; P:ft:<tenant> and P:ct:<tenant> are their indexes
+//	P:workers  P:worker  zset, hash  live workers by the end of their term; what they say of themselves
+//	P:reaper             string  who reaps now
+//	P:totals             hash    counts since the database was made
+//	P:epoch              string  names this set of records; its loss is how a flush is seen
+//	P:changed  P:stop    channels  a job's record changed; its run must stop
+
+// recordKey is the key of a job's record.
+func (s *Store) recordKey(id string) string { return s.cfg.Prefix + ":j:" + id }
+
+// queuedKey is the key of a pipeline's queue.
+func (s *Store) queuedKey(pipeline string) string { return s.cfg.Prefix + ":q:" + pipeline }
+
+// runningKey is the key of a pipeline's leases.
+func (s *Store) runningKey(pipeline string) string { return s.cfg.Prefix + ":r:" + pipeline }
+
+// key is a key without further parts.
+func (s *Store) key(name string) string { return s.cfg.Prefix + ":" + name }

@@ -1,0 +1,242 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+)
+
+// The bounds of the reaper's work.
+const (
+	// reapBatch is the number of rows that one script call moves.
+	reapBatch = 100
+	// reapRounds is the number of calls of one kind in a round; what is left waits for the next one.
+	reapRounds = 20
+	// outboxGrace is how long a Create may take between its record and its ticket.
+	outboxGrace = 2 * time.Second
+	// headEvery is the pause between two looks for lost tickets, headRows how many jobs are looked at, headAge how long they must have waited.
+	headEvery = 10 * time.Second
+	headRows  = 100
+	headAge   = 5 * time.Second
+	// spareEvery is the pause between spare tickets for one job whose own is stuck.
+	spareEvery = 5 * time.Minute
+)
+
+// reaper is one process's view. Any number may run; a lock lets one of them work.
+type reaper struct {
+	store *Store
+	owner string
+	now   func() time.Time
+
+	// seen and clock are when Redis last answered, by our clock and by its own.
+	seen  time.Time
+	clock int64
+	// quietUntil is until when leases are left alone, because their owners may have been cut off as we were.
+	quietUntil time.Time
+	headed     time.Time
+	// taken are, by pipeline, the tickets that the last look found taken by a worker.
+	taken map[string]map[string]bool
+	down  bool
+}
+
+func (s *Store) newReaper() *reaper {
+	return &reaper{store: s, owner: newID("", time.Now()), now: time.Now, taken: map[string]map[string]bool{}}
+}
+
+// RunReaper mends, until ctx ends, what crashes leave: leases that ran out, tickets that were never sent or got lost, jobs that waited too long, expired records.
+// Every process of the program may run it.
+func (s *Store) RunReaper(ctx context.Context) error {
+	r := s.newReaper()
+	ticker := time.NewTicker(s.cfg.ReapEvery)
+	defer ticker.Stop()
+	for {
+		if err := r.round(ctx); err != nil && ctx.Err() == nil {
+			if !r.down {
+				s.log.WarnContext(ctx, "reaper cannot work", "error", err)
+			}
+			r.down = true
+			s.metrics.reapErrors.Inc()
+		} else if r.down && err == nil {
+			r.down = false
+			s.log.InfoContext(ctx, "reaper works again")
+		}
+		select {
+		case <-ctx.Done():
+			return r.resign(ctx)
+		case <-ticker.C:
+		}
+	}
+}
+
+// resign lets another process take over at once.
+func (r *reaper) resign(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_, _ = r.store.eval(ctx, "resign", r.owner) // the lock ends by itself
+	return nil
+}
+
+// round does everything once, if we hold the lock.
+func (r *reaper) round(ctx context.Context) error {
+	lead, err := r.look(ctx)
+	if err != nil || !lead {
+		return err
+	}
+	errs := []error{r.outbox(ctx)}
+	pipelines, err := r.store.Pipelines(ctx)
+	errs = append(errs, err)
+	heads := r.now().Sub(r.headed) >= headEvery
+	for _, p := range pipelines {
+		if r.now().After(r.quietUntil) {
+			errs = append(errs, r.reap(ctx, p))
+		}
+		errs = append(errs, r.timeOut(ctx, p))
+		if heads {
+			errs = append(errs, r.heads(ctx, p))
+		}
+	}
+	if heads {
+		r.headed = r.now()
+	}
+	errs = append(errs, r.repeat(func() (int, error) { return r.store.SweepExpired(ctx, reapBatch) }))
+	return errors.Join(errs...)
+}
+
+// look takes the lock and watches for gaps. When Redis was out of our sight, or its clock jumped, it was out of the workers' sight too: they get a whole lease to renew.
+func (r *reaper) look(ctx context.Context) (lead bool, err error) {
+	cfg := r.store.cfg
+	answer, err := r.store.evalList(ctx, "lead", r.owner, ms(cfg.LeaseTTL/2+cfg.ReapEvery))
+	if err != nil {
+		return false, err
+	}
+	clock, err := strconv.ParseInt(word(answer, 1), 10, 64)
+	if err != nil {
+		return false, unavailable("lead", err)
+	}
+	now := r.now()
+	gap := cfg.LeaseTTL / 2
+	if r.seen.IsZero() || now.Sub(r.seen) > gap || clock-r.clock > ms(gap) {
+		r.quietUntil = now.Add(cfg.LeaseTTL)
+	}
+	r.seen, r.clock = now, clock
+	return number(answer, 0) == 1, nil
+}
+
+// repeat calls a batch until it moves less than a full one.
+func (r *reaper) repeat(batch func() (int, error)) error {
+	for range reapRounds {
+		if n, err := batch(); err != nil || n < reapBatch {
+			return err
+		}
+	}
+	return nil
+}
+
+// reap takes jobs back whose lease ran out.
+func (r *reaper) reap(ctx context.Context, pipeline string) error {
+	s := r.store
+	return r.repeat(func() (int, error) {
+		answer, err := s.evalList(ctx, "reap", pipeline, reapBatch, s.cfg.DeathsMax, ms(s.cfg.RetentionTTL), ms(s.cfg.ZombieTTL), CodeWorkerCrashed, crashedMessage)
+		if err != nil {
+			return 0, err
+		}
+		for i := 0; i+2 < len(answer); i += 3 {
+			id, outcome := word(answer, i), State(word(answer, i+2))
+			attempt, err := strconv.Atoi(word(answer, i+1))
+			if err != nil {
+				return 0, unavailable("reap", err)
+			}
+			s.log.WarnContext(ctx, "lease ran out", "job_id", id, "attempt", attempt, "outcome", outcome)
+			s.metrics.reaped.WithLabelValues(pipeline, string(outcome)).Inc()
+			if outcome == StateFailed {
+				s.metrics.ended.WithLabelValues(pipeline, CodeWorkerCrashed).Inc()
+				continue
+			}
+			s.sendTicket(ctx, pipeline, id, attempt, 0)
+		}
+		return len(answer) / 3, nil
+	})
+}
+
+// timeOut fails jobs that waited too long.
+func (r *reaper) timeOut(ctx context.Context, pipeline string) error {
+	s := r.store
+	return r.repeat(func() (int, error) {
+		answer, err := s.eval(ctx, "time_out", pipeline, reapBatch, ms(s.cfg.QueueTimeout), ms(s.cfg.RetentionTTL), ms(s.cfg.ZombieTTL),
+			CodeQueueTimeout, "No worker was free in time.")
+		n, _ := answer.(int64)
+		s.metrics.ended.WithLabelValues(pipeline, CodeQueueTimeout).Add(float64(n))
+		return int(n), err
+	})
+}
+
+// outbox sends the tickets that their Create could not, and forgets those that it could.
+func (r *reaper) outbox(ctx context.Context) error {
+	s := r.store
+	return r.repeat(func() (int, error) {
+		answer, err := s.evalList(ctx, "outbox", ms(outboxGrace), reapBatch)
+		if err != nil {
+			return 0, err
+		}
+		sent := make([]any, 0, len(answer)/3)
+		for i := 0; i+2 < len(answer); i += 3 {
+			id := word(answer, i)
+			attempt, err := strconv.Atoi(word(answer, i+1))
+			if err != nil {
+				return 0, unavailable("outbox", err)
+			}
+			if err := s.tickets.send(ctx, word(answer, i+2), id, attempt, 0, ""); err != nil {
+				return 0, err
+			}
+			sent = append(sent, outboxEntry(id, attempt))
+		}
+		if len(sent) == 0 {
+			return 0, nil
+		}
+		s.metrics.outboxSent.Add(float64(len(sent)))
+		if err := s.rdb.ZRem(ctx, s.key("outbox"), sent...).Err(); err != nil {
+			return 0, unavailable("outbox", err)
+		}
+		return len(sent), nil
+	})
+}
+
+// heads looks for the tickets of the jobs that wait longest. One that is gone or dead is sent anew; so is one that was with a worker on two looks while its job stayed queued: that
+// worker died between taking and claiming. A ticket too many is harmless, one too few is a job that never runs.
+func (r *reaper) heads(ctx context.Context, pipeline string) error {
+	s := r.store
+	answer, err := s.evalList(ctx, "head", pipeline, headRows, ms(headAge))
+	if err != nil {
+		return err
+	}
+	taken := map[string]bool{}
+	for i := 0; i+1 < len(answer); i += 2 {
+		id := word(answer, i)
+		attempt, err := strconv.Atoi(word(answer, i+1))
+		if err != nil {
+			return unavailable("head", err)
+		}
+		state, err := s.tickets.state(pipeline, id, attempt)
+		if err != nil {
+			return err
+		}
+		suffix := ""
+		switch {
+		case state == ticketTaken && !r.taken[pipeline][ticketID(id, attempt)]:
+			taken[ticketID(id, attempt)] = true
+			continue
+		case state == ticketTaken, state == ticketDead:
+			suffix = ":" + strconv.FormatInt(r.clock/spareEvery.Milliseconds(), 36)
+		case state == ticketThere:
+			continue
+		}
+		s.log.WarnContext(ctx, "ticket lost; sent anew", "job_id", id, "attempt", attempt)
+		s.metrics.reticketed.Inc()
+		if err := s.tickets.send(ctx, pipeline, id, attempt, 0, suffix); err != nil {
+			return err
+		}
+	}
+	r.taken[pipeline] = taken
+	return nil
+}
