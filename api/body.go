@@ -1,0 +1,178 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+)
+
+// bodyRule says what one route takes.
+type bodyRule struct {
+	// multipartOnly refuses JSON and urlencoded bodies.
+	multipartOnly bool
+	// files are the fields that may be file parts.
+	files []string
+}
+
+// decodeBody reads the whole body into fields, whatever its content type. The caller closes what it gets; nothing is left open on error.
+func (s *Server) decodeBody(c echo.Context, rule bodyRule) (*fields, error) {
+	request := c.Request()
+	if encoding := request.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return nil, unsupportedMedia("A Content-Encoding is not supported.")
+	}
+	mediaType, params, err := mime.ParseMediaType(request.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, unsupportedMedia("The Content-Type is missing or malformed.")
+	}
+	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
+		return nil, unsupportedMedia("The charset must be utf-8.")
+	}
+	body := newStallReader(c, s.cfg.StallTimeout, s.cfg.UploadTimeout)
+	defer body.done()
+	switch {
+	case mediaType == "multipart/form-data":
+		return s.decodeMultipart(http.MaxBytesReader(c.Response(), body, multipartBytesMax), params["boundary"], rule)
+	case rule.multipartOnly:
+	case mediaType == "application/json":
+		return s.decodeJSONBody(request.Context(), http.MaxBytesReader(c.Response(), body, jsonBytesMax))
+	case mediaType == "application/x-www-form-urlencoded":
+		return decodeURLEncoded(http.MaxBytesReader(c.Response(), body, formBytesMax))
+	}
+	if rule.multipartOnly {
+		return nil, unsupportedMedia("The Content-Type must be multipart/form-data.")
+	}
+	return nil, unsupportedMedia("The Content-Type must be multipart/form-data, application/json or application/x-www-form-urlencoded.")
+}
+
+func unsupportedMedia(message string) *problem {
+	return &problem{status: http.StatusUnsupportedMediaType, typ: typeInvalidRequest, code: codeUnsupportedMedia, message: message}
+}
+
+// bodyError is what a failed read of the body means: a limit and a stalled client keep their meaning, everything else is a body that
+// ended too early.
+func bodyError(err error, what string) error {
+	var large *http.MaxBytesError
+	var known *problem
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.As(err, &large), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.Canceled):
+		return err
+	}
+	return &problem{status: 400, typ: typeInvalidRequest, code: codeInvalidBody, message: what, cause: err}
+}
+
+// decodeJSONBody waits until all of the body is there before it asks for memory to decode it in, so that a slow client holds none.
+func (s *Server) decodeJSONBody(ctx context.Context, body io.Reader) (*fields, error) {
+	received := newSpool(s.cfg.TempDir)
+	defer received.Close()
+	if _, err := io.Copy(received, body); err != nil {
+		return nil, bodyError(err, "The body ended too early.")
+	}
+	if received.size > jsonPlainBytesMax {
+		if err := s.bodies.Acquire(ctx, received.size); err != nil {
+			return nil, err
+		}
+		defer s.bodies.Release(received.size)
+	}
+	text := make([]byte, received.size)
+	if _, err := io.ReadFull(received.Reader(), text); err != nil {
+		return nil, err
+	}
+	value, err := decodeJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, badRequest("", codeInvalidBody, "The body must be a JSON object.")
+	}
+	if plain := received.size - dataURLBytes(object); plain > jsonPlainBytesMax {
+		return nil, tooLarge("", "The JSON is larger than 1 MB besides its data URLs.")
+	}
+	return &fields{values: object}, nil
+}
+
+// dataURLBytes is the length of all long text under the fields that may have a data URL.
+func dataURLBytes(value any) int64 {
+	switch v := value.(type) {
+	case string:
+		return int64(len(v))
+	case map[string]any:
+		total := int64(0)
+		for _, name := range []string{"input_reference", "image_url", "reference_url", "extra_body", "extra_params", "extra_json"} {
+			total += dataURLBytes(v[name])
+		}
+		return total
+	}
+	return 0
+}
+
+// decodeURLEncoded reads a form.
+func decodeURLEncoded(body io.Reader) (*fields, error) {
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return nil, bodyError(err, "The body ended too early.")
+	}
+	values, err := url.ParseQuery(string(text))
+	if err != nil {
+		return nil, badRequest("", codeInvalidBody, "The body is not valid urlencoded text.")
+	}
+	if len(values) > partsMax*2 {
+		return nil, badRequest("", codeInvalidBody, "The body has too many fields.")
+	}
+	f := &fields{values: map[string]any{}, form: true}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		for i, value := range values[name] {
+			if i >= partsMax {
+				return nil, badRequest(shown(name), codeInvalidBody, shown(name)+" is repeated too often.")
+			}
+			if err := f.put(name, value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return f, nil
+}
+
+// stallReader gives the connection a new deadline with every read, so that a client may be slow but not silent.
+type stallReader struct {
+	body  io.Reader
+	conn  *http.ResponseController
+	stall time.Duration
+	end   time.Time
+	set   time.Time
+}
+
+func newStallReader(c echo.Context, stall, total time.Duration) *stallReader {
+	return &stallReader{body: c.Request().Body, conn: http.NewResponseController(c.Response()), stall: stall, end: time.Now().Add(total)}
+}
+
+// Read moves the deadline on, at most ten times a stall time.
+func (r *stallReader) Read(p []byte) (int, error) {
+	if now := time.Now(); now.Sub(r.set) > r.stall/10 {
+		deadline := now.Add(r.stall)
+		if deadline.After(r.end) {
+			deadline = r.end
+		}
+		_ = r.conn.SetReadDeadline(deadline) // a writer without a connection, as in tests, has no deadlines
+		r.set = now
+	}
+	return r.body.Read(p)
+}
+
+// Close is for http.MaxBytesReader; the server itself closes the body.
+func (r *stallReader) Close() error { return nil }
+
+// done takes the deadline away, or it would end the request under way.
+func (r *stallReader) done() { _ = r.conn.SetReadDeadline(time.Time{}) }

@@ -1,0 +1,17 @@
+package api
+
+import (
+	"net/http"
+	"net/http/pprof"
+)
+
+// DebugHandler serves the profiles of the process. It belongs on a listener of its own that only the machine itself can reach.
+func DebugHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"telefuser/jobs"
+	"telefuser/storage"
+	"telefuser/workers/contract"
+)
+
+// Deps is what the server stands on. All but Registry, Logger and Ready must be set.
+type Deps struct {
+	// Jobs holds the records, Store the artifacts.
+	Jobs  Jobs
+	Store Store
+	// Contracts are the pipelines that can be asked for, at least one.
+	Contracts []contract.Contract
+	// DecodeImage reads a foreign picture within limits and makes a clean PNG of it.
+	DecodeImage DecodeImage
+	// Registry collects the metrics that are served, of all rooms; nil makes a new one.
+	Registry *prometheus.Registry
+	// Logger takes one line a request; nil discards.
+	Logger *slog.Logger
+	// Ready answers nil while this process can take requests; nil means that jobs and storage decide alone.
+	Ready func(ctx context.Context) error
+}
+
+// Picture is a foreign image made clean: its size in pixels and its bytes as PNG.
+type Picture struct {
+	Width, Height int
+	PNG           []byte
+}
+
+// DecodeImage reads a PNG, JPEG or WebP. Its errors wrap ErrImageType, ErrImageTooLarge or ErrImageCorrupt where the picture is at
+// fault, or are the reader's own or the cause of ctx.
+type DecodeImage func(ctx context.Context, r io.Reader) (Picture, error)
+
+// Jobs is what the API uses of jobs.Store.
+type Jobs interface {
+	VideoRecords
+	InputRecords
+	Keys
+	Fleet
+}
+
+// VideoRecords are the jobs of tenants.
+type VideoRecords interface {
+	Create(ctx context.Context, r jobs.CreateRequest) (job jobs.Job, replayed bool, err error)
+	Get(ctx context.Context, tenant, id string) (jobs.Job, error)
+	List(ctx context.Context, tenant string, q jobs.ListQuery) (page []jobs.Job, hasMore bool, err error)
+	Delete(ctx context.Context, tenant, id string) (jobs.Job, error)
+	QueuePosition(ctx context.Context, job jobs.Job) (position int, queued bool, err error)
+	Subscribe(ctx context.Context, id string) (changes <-chan struct{}, cancel func())
+}
+
+// InputRecords are uploads: what is staged for a record to come, files and characters.
+type InputRecords interface {
+	Stage(ctx context.Context, keys ...string) error
+	Unstage(ctx context.Context, keys ...string) error
+	PutFile(ctx context.Context, f jobs.FileRecord) (jobs.FileRecord, error)
+	GetFile(ctx context.Context, tenant, id string) (jobs.FileRecord, error)
+	ListFiles(ctx context.Context, tenant string, q jobs.ListQuery) (page []jobs.FileRecord, hasMore bool, err error)
+	DeleteFile(ctx context.Context, tenant, id string) (jobs.FileRecord, error)
+	PutCharacter(ctx context.Context, c jobs.CharacterRecord) (jobs.CharacterRecord, error)
+	GetCharacter(ctx context.Context, tenant, id string) (jobs.CharacterRecord, error)
+}
+
+// Keys say who calls and how often.
+type Keys interface {
+	Authenticate(ctx context.Context, secret string) (tenant, keyID string, err error)
+	AllowCreate(ctx context.Context, keyID string) (jobs.Rate, error)
+}
+
+// Fleet is the state of queue and workers.
+type Fleet interface {
+	Ping(ctx context.Context) error
+	Counts(ctx context.Context, pipeline string) (jobs.Counts, error)
+	Workers(ctx context.Context) ([]jobs.WorkerInfo, error)
+}
+
+// Store is what the API uses of storage.Store.
+type Store interface {
+	Put(ctx context.Context, key string, r io.Reader, o storage.PutOptions) (storage.Object, error)
+	Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, storage.Object, error)
+	Stat(ctx context.Context, key string) (storage.Object, error)
+	Delete(ctx context.Context, key string) error
+	Sign(ctx context.Context, key string, o storage.SignOptions) (string, error)
+	Check(ctx context.Context) error
+}

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+)
+
+// fingerprint is the digest of what a request says, not of its bytes: boundaries, spelling and the order of fields differ between the
+// retries of one request. A seed that nobody chose and ids that were made here are no part of it.
+func (d draft) fingerprint() (string, error) {
+	said := d.spec
+	said.ImageKey, said.RequestID = "", ""
+	if !d.seedGiven {
+		said.Seed = 0
+	}
+	if said.Source != nil {
+		source := *said.Source
+		source.State = nil
+		said.Source = &source
+	}
+	text, err := json.Marshal(struct {
+		Spec      any
+		SeedGiven bool
+		Image     string
+	}{said, d.seedGiven, d.imageDigest})
+	if err != nil {
+		return "", err
+	}
+	digest := sha256.Sum256(text)
+	return hex.EncodeToString(digest[:]), nil
+}
+
+// idempotencyKey reads the header of that name; "" where there is none.
+func idempotencyKey(header http.Header) (string, error) {
+	values := header.Values("Idempotency-Key")
+	if len(values) == 0 {
+		return "", nil
+	}
+	key := values[0]
+	if len(values) > 1 || key == "" || len(key) > idempotencyKeyBytesMax || !printable(key) {
+		return "", badRequest("Idempotency-Key", codeInvalidValue, "Idempotency-Key must be one header of 1 to 255 printable ASCII characters.")
+	}
+	return key, nil
+}
+
+func printable(text string) bool {
+	for i := range len(text) {
+		if text[i] < 0x20 || text[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// isRetry is whether an SDK says that it sends this request again.
+func isRetry(header http.Header) bool {
+	count, err := strconv.Atoi(header.Get("X-Stainless-Retry-Count"))
+	return err == nil && count > 0
+}
+
+// sortedNames are the keys of a map in order, so that the same request gets the same answer.
+func sortedNames[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

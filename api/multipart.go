@@ -1,0 +1,180 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var (
+	errPartHeader = errors.New("the header of a part is too long")
+	errNoParts    = badRequest("", codeInvalidBody, "The multipart body is malformed or ends too early.")
+)
+
+// formReader reads a multipart body part by part as it arrives; nothing is held but text fields and the spools of files.
+type formReader struct {
+	server *Server
+	rule   bodyRule
+	parts  *multipart.Reader
+	head   *headBudget
+	out    *fields
+}
+
+// decodeMultipart streams the form. Names may have brackets, parts may come in any order, and a part's own content type is not believed.
+func (s *Server) decodeMultipart(body io.Reader, boundary string, rule bodyRule) (*fields, error) {
+	if boundary == "" || len(boundary) > 70 {
+		return nil, badRequest("", codeInvalidBody, "The Content-Type has no usable boundary.")
+	}
+	head := &headBudget{body: body}
+	r := &formReader{server: s, rule: rule, head: head, parts: multipart.NewReader(head, boundary), out: &fields{values: map[string]any{}, form: true}}
+	if err := r.readAll(); err != nil {
+		r.out.close()
+		return nil, err
+	}
+	return r.out, nil
+}
+
+func (r *formReader) readAll() error {
+	for count := 0; ; count++ {
+		r.head.limit(partHeaderBytesMax)
+		part, err := r.parts.NextPart()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, errPartHeader):
+			return tooLarge("", "The header of a part is longer than "+strconv.Itoa(partHeaderBytesMax)+" bytes.")
+		case err != nil:
+			return bodyError(err, errNoParts.message)
+		case count >= partsMax:
+			return tooLarge("", "The form has more than "+strconv.Itoa(partsMax)+" parts.")
+		}
+		r.head.lift()
+		if err := r.readPart(part); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *formReader) readPart(part *multipart.Part) error {
+	name := part.FormName()
+	steps, err := parseName(name)
+	if err != nil {
+		return err
+	}
+	filename, isFile := fileName(part)
+	if isFile {
+		return r.readFile(part, name, steps, filename)
+	}
+	limit := textLimit(steps)
+	text, err := io.ReadAll(io.LimitReader(part, int64(limit)+1))
+	if err != nil {
+		return bodyError(err, errNoParts.message)
+	}
+	if len(text) > limit {
+		if steps[0] == "prompt" {
+			return promptTooLong()
+		}
+		return tooLarge(steps[0], steps[0]+" is longer than "+strconv.Itoa(limit)+" bytes.")
+	}
+	return r.out.put(name, string(text))
+}
+
+// textLimit is in bytes.
+func textLimit(steps []string) int {
+	switch {
+	case steps[0] == "prompt":
+		return promptBytesMax
+	case steps[0] == "input_reference", steps[len(steps)-1] == "image_url", steps[0] == "extra_body", steps[0] == "extra_params", steps[0] == "extra_json":
+		return multipartBytesMax
+	}
+	return textFieldBytesMax
+}
+
+// readFile spools a file part. A file input that was left empty in a browser is a part with neither a name nor bytes; it is no file.
+func (r *formReader) readFile(part *multipart.Part, name string, steps []string, filename string) error {
+	root := steps[0]
+	if len(steps) > 1 || !slices.Contains(r.rule.files, root) {
+		return badRequest(shown(name), codeUnknownParameter, "Unknown parameter: "+quoteName(shown(name))+". It does not take a file.")
+	}
+	file := &upload{filename: filename, spool: newSpool(r.server.cfg.TempDir)}
+	r.out.uploads = append(r.out.uploads, file)
+	if _, err := io.Copy(file.spool, io.LimitReader(part, imageBytesMax+1)); err != nil {
+		return bodyError(fmt.Errorf("api: receive a file: %w", err), errNoParts.message)
+	}
+	r.server.metrics.uploads.Add(float64(file.size))
+	switch {
+	case file.size > imageBytesMax:
+		return tooLarge(root, root+" is larger than "+strconv.Itoa(imageBytesMax)+" bytes.")
+	case file.size == 0 && filename == "":
+		return nil
+	case file.size == 0:
+		return badRequest(root, codeInvalidValue, root+" is an empty file.")
+	}
+	if _, twice := r.out.values[root]; twice {
+		return contradiction(root)
+	}
+	r.out.values[root] = file
+	return nil
+}
+
+// fileName tells files from text fields: by a filename, or without one by a content type that is not text.
+func fileName(part *multipart.Part) (filename string, isFile bool) {
+	_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
+	if err == nil {
+		if filename, isFile = params["filename"]; isFile {
+			return cleanFilename(filename), true
+		}
+	}
+	mediaType, _, err := mime.ParseMediaType(part.Header.Get("Content-Type"))
+	if err != nil || strings.HasPrefix(mediaType, "text/") || mediaType == "application/json" {
+		return "", false
+	}
+	return "", true
+}
+
+// cleanFilename keeps what may be shown of a client's file name: its last element, bounded and without control characters.
+func cleanFilename(name string) string {
+	name = strings.ToValidUTF8(strings.ReplaceAll(name, "\\", "/"), "")
+	name = strings.Map(func(r rune) rune {
+		if isControl(r) {
+			return -1
+		}
+		return r
+	}, path.Base("/"+name))
+	if name == "/" || name == "." {
+		return ""
+	}
+	if runes := []rune(name); len(runes) > filenameRunesMax {
+		name = string(runes[:filenameRunesMax])
+	}
+	return name
+}
+
+// headBudget bounds what the multipart reader may take in while it looks for the next part's body: boundary, header and padding.
+type headBudget struct {
+	body    io.Reader
+	left    int
+	limited bool
+}
+
+func (b *headBudget) limit(n int) { b.left, b.limited = n, true }
+func (b *headBudget) lift()       { b.limited = false }
+
+// Read passes bytes on while the budget lasts.
+func (b *headBudget) Read(p []byte) (int, error) {
+	if !b.limited {
+		return b.body.Read(p)
+	}
+	if b.left <= 0 {
+		return 0, errPartHeader
+	}
+	n, err := b.body.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}

@@ -1,0 +1,81 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+)
+
+// newEcho lays out every route. Each of them stands in openapi.yaml, and a test compares the two.
+func (s *Server) newEcho() *echo.Echo {
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	e.IPExtractor = echo.ExtractIPDirect()
+	e.HTTPErrorHandler = func(err error, c echo.Context) { _ = toProblem(err).write(c) }
+	e.Pre(s.frame, s.cors)
+	s.videoRoutes(e)
+	s.fileRoutes(e)
+	s.serviceRoutes(e)
+	return e
+}
+
+func (s *Server) videoRoutes(e *echo.Echo) {
+	const videos = "/v1/videos"
+	e.POST(videos, s.createVideo, s.authenticate)
+	e.GET(videos, s.listVideos, s.authenticate)
+	e.GET(videos+"/:video_id", s.getVideo, s.authenticate)
+	e.DELETE(videos+"/:video_id", s.deleteVideo, s.authenticate)
+	e.GET(videos+"/:video_id/content", s.downloadVideo, s.authenticate)
+	e.HEAD(videos+"/:video_id/content", s.downloadVideo, s.authenticate)
+	e.GET(videos+"/:video_id/events", s.streamEvents, s.authenticate)
+	e.POST(videos+"/:video_id/remix", s.remixVideo, s.authenticate)
+	e.POST(videos+"/edits", s.editVideo, s.authenticate)
+	e.POST(videos+"/extensions", s.extendVideo, s.authenticate)
+	e.POST(videos+"/characters", s.createCharacter, s.authenticate)
+	e.GET(videos+"/characters/:character_id", s.getCharacter, s.authenticate)
+}
+
+// fileRoutes name the middleware on each route: given to a group, it would turn a wrong method into a 404.
+func (s *Server) fileRoutes(e *echo.Echo) {
+	const files, models = "/v1/files", "/v1/models"
+	e.POST(files, s.createFile, s.authenticate)
+	e.GET(files, s.listFiles, s.authenticate)
+	e.GET(files+"/:file_id", s.getFile, s.authenticate)
+	e.DELETE(files+"/:file_id", s.deleteFile, s.authenticate)
+	e.GET(files+"/:file_id/content", s.downloadFile, s.authenticate)
+	e.GET(models, s.listModels, s.authenticate)
+	e.GET(models+"/:model", s.getModel, s.authenticate)
+}
+
+func (s *Server) serviceRoutes(e *echo.Echo) {
+	for _, path := range []string{"/v1/service/health", "/health"} {
+		e.GET(path, s.getHealth)
+	}
+	e.GET("/v1/service/ready", s.getReady)
+	e.GET("/v1/service/status", s.getStatus, s.authenticate)
+	e.GET("/v1/service/metadata", s.getMetadata, s.authenticate)
+	e.GET("/v1/service/metrics/json", s.getMetricsJSON, s.metricsGate)
+	for _, path := range []string{"/v1/service/metrics", "/metrics"} {
+		e.GET(path, echo.WrapHandler(s.metrics.handler(s.deps.Registry)), s.metricsGate)
+	}
+	e.GET("/openapi.yaml", s.getSpecYAML)
+	e.GET("/openapi.json", s.getSpecJSON)
+	e.GET("/docs", s.getDocs)
+}
+
+// metricsGate wants a key for metrics unless they are public.
+func (s *Server) metricsGate(next echo.HandlerFunc) echo.HandlerFunc {
+	if s.cfg.MetricsPublic {
+		return next
+	}
+	return s.authenticate(next)
+}
+
+// reservedID tells the literal siblings of {video_id}, which no video can have as its id.
+func reservedID(id string) bool { return id == "edits" || id == "extensions" || id == "characters" }
+
+// reservedMethod answers for GET and DELETE of those siblings, which know POST alone.
+func reservedMethod(c echo.Context) error {
+	c.Response().Header().Set(echo.HeaderAllow, http.MethodOptions+", "+http.MethodPost)
+	return methodNotAllowed()
+}

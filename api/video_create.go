@@ -1,0 +1,113 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"telefuser/jobs"
+	"telefuser/storage"
+)
+
+// createVideo answers POST /v1/videos.
+func (s *Server) createVideo(c echo.Context) error {
+	return s.create(c, bodyRule{files: []string{"input_reference"}}, s.draftVideo)
+}
+
+// create is the way of every request that makes a job: rate limit, body, checks, picture, record, answer. The record comes before
+// anything that could fail and leave the client in doubt.
+func (s *Server) create(c echo.Context, rule bodyRule, check func(context.Context, caller, *fields) (draft, error)) error {
+	ctx, who := c.Request().Context(), callerOf(c)
+	key, err := idempotencyKey(c.Request().Header)
+	if err != nil {
+		return err
+	}
+	if err := s.limitRate(c, who); err != nil {
+		return err
+	}
+	f, err := s.decodeBody(c, rule)
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	d, err := check(ctx, who, f)
+	if err != nil {
+		return err
+	}
+	request := jobs.CreateRequest{Tenant: who.tenant, ID: jobs.NewID(time.Now()), IdempotencyKey: key, Retry: isRetry(c.Request().Header)}
+	if request.Fingerprint, err = d.fingerprint(); err != nil {
+		return err
+	}
+	d.drawSeed()
+	d.spec.RequestID = requestIDOf(c)
+	if d.picture != nil {
+		d.spec.ImageKey = "inputs/" + request.ID + "/reference.png"
+		request.StagedKeys = []string{d.spec.ImageKey}
+		if err := s.storeStaged(ctx, d.spec.ImageKey, bytes.NewReader(d.picture), storage.PutOptions{ContentType: "image/png", SizeBytes: int64(len(d.picture))}); err != nil {
+			return err
+		}
+	}
+	request.Spec = d.spec
+	job, replayed, err := s.deps.Jobs.Create(ctx, request)
+	if d.picture != nil && (replayed || err != nil && !errors.Is(err, jobs.ErrUnavailable) && !errors.Is(err, context.Canceled)) {
+		s.discard(ctx, d.spec.ImageKey)
+	}
+	if err != nil {
+		return err
+	}
+	if replayed {
+		s.metrics.replayed.Inc()
+	} else {
+		s.metrics.created.WithLabelValues(job.Spec.Pipeline, job.Spec.Task).Inc()
+	}
+	c.Set(jobIDKey, job.ID)
+	return c.JSON(http.StatusOK, s.describeVideo(ctx, c, job))
+}
+
+// storeStaged puts an object whose record does not exist yet. It is staged first, so that it is removed if the record never comes.
+func (s *Server) storeStaged(ctx context.Context, key string, body io.Reader, o storage.PutOptions) error {
+	if err := s.deps.Jobs.Stage(ctx, key); err != nil {
+		return err
+	}
+	if _, err := s.deps.Store.Put(ctx, key, body, o); err != nil {
+		s.discard(ctx, key)
+		return err
+	}
+	return nil
+}
+
+// discard removes what no record came to own. Where that is not known, because the answer of Create was lost, the object is left to the
+// reaper instead.
+func (s *Server) discard(ctx context.Context, key string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	if err := s.deps.Store.Delete(ctx, key); err == nil {
+		_ = s.deps.Jobs.Unstage(ctx, key) // the reaper does it later otherwise
+	}
+}
+
+// limitRate counts one create against the key's rate and says where it stands.
+func (s *Server) limitRate(c echo.Context, who caller) error {
+	rate, err := s.deps.Jobs.AllowCreate(c.Request().Context(), who.keyID)
+	if err != nil {
+		return err
+	}
+	if rate.Limit > 0 {
+		header := c.Response().Header()
+		header.Set("X-Ratelimit-Limit-Requests", strconv.Itoa(rate.Limit))
+		header.Set("X-Ratelimit-Remaining-Requests", strconv.Itoa(rate.Remaining))
+		header.Set("X-Ratelimit-Reset-Requests", rate.ResetAfter.Round(time.Millisecond).String())
+	}
+	if rate.Allowed {
+		return nil
+	}
+	wait := max(1, min(60, int((rate.RetryAfter+time.Second-1)/time.Second)))
+	return &problem{status: http.StatusTooManyRequests, typ: typeRateLimit, code: codeRateLimit, retryAfter: wait,
+		message: "Too many creates for this key. Try again in " + strconv.Itoa(wait) + " s."}
+}
