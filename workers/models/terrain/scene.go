@@ -1,0 +1,154 @@
+package terrain
+
+import "math"
+
+// scene is one frame made ready: everything that its columns share. Columns only read it.
+type scene struct {
+	world  *World
+	view   *view
+	air    *air
+	levels []*level
+	// x and z are the eye's place on the map with positionBits, eye its height with heightBits, horizon the row with screenBits.
+	x, z, eye, horizon int64
+	sin, cos           float64
+	// first is the sample where a frame starts: nothing nearer can be seen.
+	first int
+	// ceiling is the height that no ground exceeds, with heightBits.
+	ceiling int64
+	sky     skyRows
+	// glareX and glareY are how much of the sun's light lies in a column and in a row, 0..256.
+	glareX, glareY []uint64
+	sun            disc
+	stars          []starPoint
+	// clouds are the map's place under the eye, in cells, and the light of the clouds.
+	cloudX, cloudZ         float64
+	cloudBright, cloudDark packed
+	sunLight               packed
+	time                   int64
+}
+
+// disc is the sun or the moon on the screen, in pixels; a radius of 0 is none.
+type disc struct {
+	x, y, radius float64
+	bright       float64
+}
+
+// starPoint is a star on the screen.
+type starPoint struct {
+	column, row int
+	bright      uint64
+}
+
+// skyRows hold what follows from the row of a pixel of sky.
+type skyRows struct {
+	colours []packed
+	// reach is the distance to the clouds per depth, in cells with depthBits; level is the size of the map; fade is 0..256.
+	reach []int64
+	level []uint8
+	fade  []uint64
+}
+
+// eyePoint is where a frame is seen from: a place on the map in cells, a height, a direction in radians and a pitch.
+type eyePoint struct {
+	x, z, height, heading, pitch float64
+}
+
+// tiltOf is the shift of the horizon per focal length for a pitch. Beyond a third of a right angle it grows slowly, since a sheared
+// picture cannot look straight down.
+func tiltOf(pitch float64) float64 {
+	const bend = 0.6
+	size := max(pitch, -pitch)
+	sin, cos := sinCos(min(size, bend))
+	tilt := sin/cos + float64(max(size-bend, 0)*0.5)
+	if pitch < 0 {
+		return -tilt
+	}
+	return tilt
+}
+
+// prepare sets the scene of a frame.
+func (s *scene) prepare(eye eyePoint, frame int64) {
+	s.sin, s.cos = sinCos(eye.heading)
+	s.x = int64(math.Floor(float64(eye.x*(1<<positionBits)) + 0.5))
+	s.z = int64(math.Floor(float64(eye.z*(1<<positionBits)) + 0.5))
+	s.eye = int64(float64(eye.height * (1 << heightBits)))
+	row := s.view.horizon + float64(s.view.focal*tiltOf(eye.pitch))
+	s.horizon = int64(math.Floor(float64(row*(1<<screenBits)) + 0.5))
+	s.ceiling = int64(float64(s.world.highest * (1 << heightBits)))
+	s.time = frame
+	s.placeSun(eye, row)
+	s.prepareSky(eye, row, frame)
+	s.placeStars(eye, row)
+}
+
+// placeSun finds the sun on the screen and spreads its light over columns and rows.
+func (s *scene) placeSun(eye eyePoint, row float64) {
+	w, v := s.world, s.view
+	sin, cos := sinCos(w.sunAzimuth - eye.heading)
+	s.sun = disc{}
+	x, y := -1e5, row
+	if cos > 0.05 {
+		x = float64(v.width)/2 + float64(v.focal*(sin/cos))
+		y = row - float64(v.focal*(w.sunRise/cos))
+		s.sun = disc{x: x, y: y, radius: float64(v.focal * 0.019), bright: w.light.disc}
+	}
+	spread := float64(v.focal * mix(0.10, 0.42, w.light.glow))
+	strength := float64(256 * mix(0.45, 0.92, w.light.glow))
+	for i := range s.glareX {
+		d := (float64(i) + 0.5 - x) / spread
+		s.glareX[i] = uint64(float64(strength * expNegative(float64(d*d))))
+	}
+	for i := range s.glareY {
+		d := float64((float64(i) + 0.5 - y) / spread)
+		s.glareY[i] = uint64(float64(256 * expNegative(float64(d*d)*0.8)))
+	}
+}
+
+// prepareSky fills the tables of rows.
+func (s *scene) prepareSky(eye eyePoint, row float64, frame int64) {
+	v, l := s.view, s.world.light
+	for y := range s.sky.colours {
+		rise := (row - float64(y) - 0.5) / v.focal
+		c := l.horizon.mix(l.middle, smooth(0, 0.17, rise))
+		c = c.mix(l.zenith, smooth(0.10, 0.62, rise))
+		c = c.mix(l.fog, float64(0.75*smooth(0.035, -0.01, rise)))
+		s.sky.colours[y] = c.pack()
+		above := max(rise, 0)
+		s.sky.reach[y] = int64(float64(cloudHeight / (above + 0.07) * (1 << depthBits)))
+		s.sky.fade[y] = uint64(float64(256 * float64(smooth(0.004, 0.085, rise)*0.96)))
+		s.sky.level[y] = 0
+		if above < 0.16 {
+			s.sky.level[y] = 1
+		}
+		if above < 0.06 {
+			s.sky.level[y] = 2
+		}
+	}
+	// Clouds drift with the wind and lag behind the camera, as things far away do.
+	s.cloudX = float64(eye.x*0.6) + float64(float64(frame)*3.1)
+	s.cloudZ = float64(eye.z*0.6) + float64(float64(frame)*1.7)
+	s.cloudBright, s.cloudDark = l.cloudBright.pack(), l.cloudDark.pack()
+	s.sunLight = l.glare.scale(1.15).pack()
+}
+
+// placeStars finds the stars that are in the picture.
+func (s *scene) placeStars(eye eyePoint, row float64) {
+	s.stars = s.stars[:0]
+	shine := s.world.light.stars
+	if shine <= 0.02 {
+		return
+	}
+	v := s.view
+	for _, star := range s.world.stars {
+		sin, cos := sinCos(star.azimuth - eye.heading)
+		if cos < 0.3 {
+			continue
+		}
+		x := float64(v.width)/2 + float64(v.focal*(sin/cos))
+		y := row - float64(v.focal*(star.rise/cos))
+		if x < 0 || y < 0 || x >= float64(v.width) || y >= float64(v.height) {
+			continue
+		}
+		s.stars = append(s.stars, starPoint{column: int(x), row: int(y), bright: uint64(float64(float64(star.bright) * shine))})
+	}
+}

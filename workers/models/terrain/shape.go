@@ -1,0 +1,105 @@
+package terrain
+
+// shape says what form the land has. Lengths are in cells.
+type shape struct {
+	// land is the mean height of the land over the water, continent the swing of the long waves around it.
+	land, continent float64
+	// hills and mountains are the amplitudes of the relief where the land is gentle and where it is steep; peaks says how much of the
+	// land is steep, -1..1.
+	hills, mountains, peaks float64
+	// wave is the wavelength of the largest hills, ridge (0..1) how sharp the crests are, erosion how smooth steep slopes become.
+	wave, ridge, erosion float64
+	// dunes is the height of sand waves, terrace the height of steps cut into the slopes and terraceMix how far they are cut.
+	dunes, terrace, terraceMix float64
+	// rough is the gain from one octave to the next.
+	rough float64
+}
+
+// Heights are measured from the bottom of the deepest water.
+const (
+	seaLevel  = 128.0
+	heightMax = 1000.0
+)
+
+// relief computes heights. It is the same everywhere and for everybody; nothing in it is stored.
+type relief struct {
+	shape
+	noise *noise
+	// originX and originZ move this world to its own part of the noise.
+	originX, originZ float64
+	// picture, if any, lifts the land before the start by the brightness of the reference image.
+	picture *pictureRelief
+}
+
+// height is the height of the ground, under water too, at a point in cells, with all detail of wavelengths over 3.5 spacings.
+func (r *relief) height(x, z, spacing float64) float64 {
+	x0, z0 := x+r.originX, z+r.originZ
+	continent := r.noise.sum(x0/2900, z0/2900, 2, 0.45)
+	maskNoise, _, _ := r.noise.at(x0/1700+31.7, z0/1700-12.2)
+	mask := smooth(-0.35, 0.55, maskNoise+float64(continent*0.5)+r.peaks)
+	detail := r.detail(x0/r.wave, z0/r.wave, r.wave/spacing)
+	amplitude := mix(r.hills, r.mountains, mask)
+	over := r.land + float64(continent*r.continent) + float64(detail*amplitude) + float64(float64(mask*r.mountains)*0.3)
+	if r.picture != nil {
+		over += r.picture.lift(x, z)
+	}
+	if r.dunes > 0 {
+		over += r.dune(x0, z0, spacing)
+	}
+	if r.terraceMix > 0 {
+		over = mix(over, r.step(over), float64(r.terraceMix*smooth(4, 30, over)))
+	}
+	return clamp(seaLevel+beach(over), 0, heightMax)
+}
+
+// detail is fractal noise whose octaves weigh less where the ground is steep already, as if water had carried them off.
+func (r *relief) detail(x, z, wavesOverSpacing float64) float64 {
+	total, amplitude, steepX, steepZ := 0.0, 1.0, 0.0, 0.0
+	for octave := 0; octave < 10 && wavesOverSpacing > 3.5; octave++ {
+		value, slopeX, slopeZ := r.noise.at(x, z)
+		if octave < 3 && r.ridge > 0 {
+			sign := 1.0
+			if value > 0 {
+				sign = -1
+			}
+			value = mix(value, 0.55+float64(float64(2*sign)*value), r.ridge)
+			slopeX = mix(slopeX, float64(float64(2*sign)*slopeX), r.ridge)
+			slopeZ = mix(slopeZ, float64(float64(2*sign)*slopeZ), r.ridge)
+		}
+		steepX += slopeX
+		steepZ += slopeZ
+		steep := float64(steepX*steepX) + float64(steepZ*steepZ)
+		total += float64(amplitude*value) / (1 + float64(r.erosion*steep))
+		amplitude = float64(amplitude * r.rough)
+		x, z = turnOctave(x, z)
+		wavesOverSpacing /= 2
+	}
+	return total
+}
+
+// dune is a train of sand waves that bends with the wind.
+func (r *relief) dune(x, z, spacing float64) float64 {
+	bend := r.noise.sum(x/420, z/420, 2, 0.5)
+	phase := float64(x*0.021) + float64(z*0.009) + float64(bend*4.2)
+	wave, _ := sinCos(phase)
+	crest := 1 - max(wave, -wave)
+	size := smooth(-0.5, 0.6, bend)
+	total := float64(float64(r.dunes*size) * float64(crest*crest))
+	if spacing < 4 {
+		ripple, _ := sinCos(float64(x*0.5) + float64(z*0.31) + float64(bend*60))
+		total += float64(ripple * 0.35)
+	}
+	return total
+}
+
+// step cuts terraces: flat treads with steep risers.
+func (r *relief) step(over float64) float64 {
+	steps := over / r.terrace
+	whole := float64(int64(steps))
+	return float64(r.terrace * (whole + smooth(0.55, 0.95, steps-whole)))
+}
+
+// beach flattens the land near the water line, above and below it.
+func beach(over float64) float64 {
+	return float64(over * mix(0.16, 1, smooth(0, 26, max(over, -over))))
+}
