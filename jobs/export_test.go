@@ -1,0 +1,83 @@
+package jobs
+
+import (
+	"context"
+	"time"
+)
+
+// The doors that tests need: cuts, clocks and single steps.
+
+// SetAfterRecord sets what runs between a record and its ticket; an error stands for a process that died there.
+func (s *Store) SetAfterRecord(f func() error) { s.afterRecord = f }
+
+// Reaper is one process's reaper, driven by hand.
+type Reaper struct{ r *reaper }
+
+// NewReaperAt makes a reaper with a clock of the test's.
+func (s *Store) NewReaperAt(now func() time.Time) *Reaper {
+	r := s.newReaper()
+	r.now = now
+	return &Reaper{r}
+}
+
+// Round does one round, Resign gives up the lock.
+func (r *Reaper) Round(ctx context.Context) error  { return r.r.round(ctx) }
+func (r *Reaper) Resign(ctx context.Context) error { return r.r.resign(ctx) }
+
+// Trust makes the reaper forget that it has not seen Redis for long.
+func (r *Reaper) Trust(ctx context.Context) error {
+	_, err := r.r.look(ctx)
+	r.r.quietUntil = time.Time{}
+	return err
+}
+
+// Claim claims a job without a consumer, as the ticket of an attempt would.
+func (s *Store) Claim(ctx context.Context, pipeline, owner, id string, attempt int) (*Claim, error) {
+	cfg := ConsumerConfig{Pipeline: pipeline, Owner: owner}
+	c, err := s.NewConsumer(cfg, nil)
+	if err != nil {
+		return nil, err
+	}
+	claim, err := c.claim(ctx, id, attempt)
+	if err != nil {
+		return nil, err
+	}
+	_, claim.cancel = context.WithCancelCause(ctx)
+	return claim, nil
+}
+
+// Pulse renews a claim once, with its progress, and says what the record answered.
+func (s *Store) Pulse(ctx context.Context, claim *Claim) (cause error, err error) {
+	run, cancel := context.WithCancelCause(ctx)
+	claim.cancel = cancel
+	c, err := s.NewConsumer(ConsumerConfig{Pipeline: claim.Job.Spec.Pipeline, Owner: "pulse"}, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.add(claim)
+	err = c.pulse(ctx, true)
+	return context.Cause(run), err
+}
+
+// Key is a key of the store's.
+func (s *Store) Key(name string) string { return s.key(name) }
+
+// SendTicket sends a ticket, with a suffix that makes it another message.
+func (s *Store) SendTicket(ctx context.Context, pipeline, id string, attempt int, suffix string) error {
+	return s.tickets.send(ctx, pipeline, id, attempt, 0, suffix)
+}
+
+// Queue is the name of a pipeline's queue in asynq.
+func (s *Store) Queue(pipeline string) string { return s.tickets.queue(pipeline) }
+
+// ParseTicket reads a ticket's payload.
+func ParseTicket(payload []byte) (string, int, error) { return parseTicket(payload) }
+
+// TicketType is the type of our messages.
+const TicketType = ticketType
+
+// Again is the same attempt as if nothing had settled it, and Store its store.
+func (c *Claim) Again() *Claim {
+	return &Claim{ID: c.ID, Attempt: c.Attempt, Job: c.Job, store: c.store, cancel: func(error) {}}
+}
+func (c *Claim) Store() *Store { return c.store }

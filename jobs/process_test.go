@@ -1,0 +1,3 @@
+package jobs_test
+
+func testWorker([]string) int { return 0 }
