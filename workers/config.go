@@ -18,6 +18,8 @@ type Config struct {
 	Pipeline string
 	// Owner names this process in records and leases; it must be unique among all workers. Required.
 	Owner string
+	// Version is the program's, shown to operators; may be empty.
+	Version string
 	// Engines holds one entry for each engine, and so for each job that runs at once. Required.
 	Engines []engine.Config
 	// TempDir takes one private folder for each attempt. Required; it is made if it is missing.
