@@ -152,6 +152,7 @@ type stallReader struct {
 	stall time.Duration
 	end   time.Time
 	set   time.Time
+	ended bool
 }
 
 func newStallReader(c echo.Context, stall, total time.Duration) *stallReader {
@@ -168,11 +169,18 @@ func (r *stallReader) Read(p []byte) (int, error) {
 		_ = r.conn.SetReadDeadline(deadline) // a writer without a connection, as in tests, has no deadlines
 		r.set = now
 	}
-	return r.body.Read(p)
+	n, err := r.body.Read(p)
+	r.ended = r.ended || errors.Is(err, io.EOF)
+	return n, err
 }
 
 // Close is for http.MaxBytesReader; the server itself closes the body.
 func (r *stallReader) Close() error { return nil }
 
-// done takes the deadline away, or it would end the request under way.
-func (r *stallReader) done() { _ = r.conn.SetReadDeadline(time.Time{}) }
+// done takes the deadline away, or it would end the request under way. Of a body that was not read to its end the server still reads a
+// little, and for that the deadline stays.
+func (r *stallReader) done() {
+	if r.ended {
+		_ = r.conn.SetReadDeadline(time.Time{})
+	}
+}

@@ -61,6 +61,8 @@ type Config struct {
 	UploadTimeout time.Duration
 	// BodyMemoryBytesMax bounds the memory of large JSON bodies that are decoded at the same time (0: 64 MiB).
 	BodyMemoryBytesMax int64
+	// DecodesMax is how many pictures are decoded at the same time (0: 2), which bounds what strangers can make of the memory.
+	DecodesMax int
 	// TempDir holds uploads under way, as files without a name; "" means the system's.
 	TempDir string
 }
@@ -100,6 +102,9 @@ func (c Config) withDefaults() Config {
 	if c.BodyMemoryBytesMax == 0 {
 		c.BodyMemoryBytesMax = 64 << 20
 	}
+	if c.DecodesMax == 0 {
+		c.DecodesMax = 2
+	}
 	if c.QueuedMax == 0 {
 		c.QueuedMax = 100_000
 	}
@@ -121,6 +126,7 @@ func (c Config) Validate() error {
 	refuse(c.RedirectTTL < time.Second || c.RedirectTTL > 15*time.Minute, "RedirectTTL is %s, want 1 s to 15 min", c.RedirectTTL)
 	refuse(c.PollAfter < time.Millisecond, "PollAfter is %s, want at least 1 ms", c.PollAfter)
 	refuse(c.EventStreamsMax < 0, "EventStreamsMax is %d, want at least 1", c.EventStreamsMax)
+	refuse(c.DecodesMax < 0, "DecodesMax is %d, want at least 1", c.DecodesMax)
 	refuse(c.BodyMemoryBytesMax < jsonBytesMax, "BodyMemoryBytesMax is %d, want at least %d", c.BodyMemoryBytesMax, jsonBytesMax)
 	for _, origin := range c.CORSOrigins {
 		u, err := url.Parse(origin)

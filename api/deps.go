@@ -80,6 +80,7 @@ type Fleet interface {
 	Ping(ctx context.Context) error
 	Counts(ctx context.Context, pipeline string) (jobs.Counts, error)
 	Workers(ctx context.Context) ([]jobs.WorkerInfo, error)
+	Totals(ctx context.Context) (jobs.Totals, error)
 }
 
 // Store is what the API uses of storage.Store.

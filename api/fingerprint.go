@@ -9,7 +9,12 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+
+	"telefuser/jobs"
 )
+
+// specMarginBytes is kept free for what a spec still gets after it was checked: keys, ids and the state of a source.
+const specMarginBytes = 8 << 10
 
 // fingerprint is the digest of what a request says, not of its bytes: boundaries, spelling and the order of fields differ between the
 // retries of one request. A seed that nobody chose and ids that were made here are no part of it.
@@ -19,11 +24,6 @@ func (d draft) fingerprint() (string, error) {
 	if !d.seedGiven {
 		said.Seed = 0
 	}
-	if said.Source != nil {
-		source := *said.Source
-		source.State = nil
-		said.Source = &source
-	}
 	text, err := json.Marshal(struct {
 		Spec      any
 		SeedGiven bool
@@ -31,6 +31,9 @@ func (d draft) fingerprint() (string, error) {
 	}{said, d.seedGiven, d.imageDigest})
 	if err != nil {
 		return "", err
+	}
+	if len(text) > jobs.SpecBytesMax-specMarginBytes {
+		return "", badRequest("prompt", codeTooLong, "prompt, camera and metadata are too long together.")
 	}
 	digest := sha256.Sum256(text)
 	return hex.EncodeToString(digest[:]), nil

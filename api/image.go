@@ -159,12 +159,16 @@ func isPicture(head []byte) bool {
 		len(head) >= 12 && string(head[:4]) == "RIFF" && string(head[8:12]) == "WEBP"
 }
 
-// decode makes a clean picture of the reference.
-func (r *reference) decode(ctx context.Context, decode DecodeImage) (Picture, error) {
+// decodePicture makes a clean picture of the reference, a few at a time over all requests.
+func (s *Server) decodePicture(ctx context.Context, r *reference) (Picture, error) {
+	if err := s.decodes.Acquire(ctx, 1); err != nil {
+		return Picture{}, err
+	}
+	defer s.decodes.Release(1)
 	body, err := r.open(ctx)
 	if err != nil {
 		return Picture{}, err
 	}
 	defer body.Close()
-	return decode(ctx, body)
+	return s.deps.DecodeImage(ctx, body)
 }

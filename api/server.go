@@ -34,6 +34,8 @@ type Server struct {
 	// bodies bounds the memory of large JSON bodies that are decoded at once, streams the open event streams.
 	bodies  *semaphore.Weighted
 	streams atomic.Int64
+	// decodes bounds the pictures that are decoded at once.
+	decodes *semaphore.Weighted
 	// draining makes readiness false; stopping ends the streams.
 	draining atomic.Bool
 	stopping chan struct{}
@@ -64,7 +66,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		deps.Registry = prometheus.NewRegistry()
 	}
 	s := &Server{cfg: cfg, deps: deps, log: deps.Logger, models: models, spec: spec, started: time.Now(), stopping: make(chan struct{})}
-	s.bodies = semaphore.NewWeighted(cfg.BodyMemoryBytesMax)
+	s.bodies, s.decodes = semaphore.NewWeighted(cfg.BodyMemoryBytesMax), semaphore.NewWeighted(int64(cfg.DecodesMax))
 	if s.metrics, err = newMetrics(deps.Registry, s.started); err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func (s *Server) getStatus(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	totals, err := s.taskCounts()
+	totals, err := s.taskCounts(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,42 +19,26 @@ func (s *Server) getMetricsJSON(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := s.load(c.Request().Context())
+	ctx := c.Request().Context()
+	l, err := s.load(ctx)
+	if err != nil {
+		return err
+	}
+	tasks, err := s.taskCounts(ctx)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, openapi.MetricsJSON{
-		UptimeSeconds: time.Since(s.started).Seconds(), Tasks: sumTasks(families),
+		UptimeSeconds: time.Since(s.started).Seconds(), Tasks: tasks,
 		Queue:        openapi.QueueCounts{Size: int64(s.cfg.QueuedMax), Pending: l.queued, Processing: l.running},
 		MetricsCount: int64(len(families)), RegisteredStages: stages(families),
 	})
 }
 
-// taskCounts sums what this process has counted.
-func (s *Server) taskCounts() (openapi.TaskCounts, error) {
-	families, err := s.deps.Registry.Gather()
-	return sumTasks(families), err
-}
-
-// sumTasks reads the counters of all rooms out of the registry, whoever registered them.
-func sumTasks(families []*dto.MetricFamily) openapi.TaskCounts {
-	return openapi.TaskCounts{
-		Created: sum(families, "telefuser_tasks_created_total"), Completed: sum(families, "telefuser_tasks_completed_total"),
-		Failed: sum(families, "telefuser_tasks_failed_total"), Cancelled: sum(families, "telefuser_tasks_cancelled_total"),
-	}
-}
-
-func sum(families []*dto.MetricFamily, name string) int64 {
-	total := 0.0
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
-	}
-	return int64(total)
+// taskCounts are counted since the database was made, over all processes.
+func (s *Server) taskCounts(ctx context.Context) (openapi.TaskCounts, error) {
+	t, err := s.deps.Jobs.Totals(ctx)
+	return openapi.TaskCounts{Created: t.Created, Completed: t.Completed, Failed: t.Failed, Cancelled: t.Cancelled}, err
 }
 
 // stages are the values of the label stage over all metrics that have it.

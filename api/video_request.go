@@ -88,7 +88,7 @@ func (s *Server) resolve(ctx context.Context, model chosen, in contract.Input, r
 	if err != nil || ref == nil {
 		return resolved, Picture{}, err
 	}
-	picture, err := ref.decode(ctx, s.deps.DecodeImage)
+	picture, err := s.decodePicture(ctx, ref)
 	if err != nil {
 		return contract.Resolved{}, Picture{}, err
 	}
