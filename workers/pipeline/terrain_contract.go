@@ -18,8 +18,8 @@ func terrainContract() contract.Contract {
 		},
 		Parameters: []contract.Parameter{
 			{Name: "seed", Type: contract.TypeInteger, Description: "Chooses the world together with the prompt; random where it is absent, and 0 is a seed."},
-			{Name: "altitude", Type: contract.TypeNumber, Min: bound(0.25), Max: bound(4), Default: 1.0, Description: "Height of the flight over the ground, as a multiple of the usual one."},
-			{Name: "speed", Type: contract.TypeNumber, Min: bound(0), Max: bound(8), Default: 1.0, Description: "Speed of all movement, as a multiple of the usual one."},
+			{Name: "altitude", Type: contract.TypeNumber, Min: bound(0.25), Max: bound(4), Description: "Height of the flight over the ground, as a multiple of the usual one; 1 where it is absent, and in a continued flight what it was."},
+			{Name: "speed", Type: contract.TypeNumber, Min: bound(0), Max: bound(8), Description: "Speed of all movement, as a multiple of the usual one; 1 where it is absent, and in a continued flight what it was."},
 			{Name: "time_of_day", Type: contract.TypeNumber, Min: bound(0), Max: bound(24), Description: "Hour that sets sun and light, 0 to 24; chosen by the prompt where it is absent."},
 		},
 		Camera: true, SessionsMax: 8,

@@ -6,7 +6,7 @@ type air struct {
 	fog, mist []uint64
 	// low is the share of mist left at each height over the water, by 4 cells, 0..256.
 	low [256]uint64
-	// fresnel is how much water mirrors at each sample and a height of one cell over it; see mirrorWeight.
+	// distant is the colour of the fog, glare that before the sun.
 	distant, glare packed
 }
 

@@ -3,8 +3,8 @@ package terrain
 // colour is red, green and blue as shown on a screen, 0..1, or light that multiplies such a colour.
 type colour [3]float64
 
-func hex(rgb uint32) colour {
-	return colour{float64(rgb>>16&255) / 255, float64(rgb>>8&255) / 255, float64(rgb&255) / 255}
+func rgb(code uint32) colour {
+	return colour{float64(code>>16&255) / 255, float64(code>>8&255) / 255, float64(code&255) / 255}
 }
 
 func (c colour) mix(other colour, t float64) colour {

@@ -8,9 +8,9 @@ const stripWidth = 16
 type strip struct {
 	stride int
 	sums   []packed
+	// wet and mirror belong to the column at work: how much of a row is mirroring water, and what ground it mirrors (0: none, sky).
 	wet    []uint32
-	// ripple is the row's displacement of what the water mirrors, in 1/256 of the distance to the shore.
-	touched bool
+	mirror []packed
 }
 
 func newStrip(height int) *strip {
@@ -19,25 +19,23 @@ func newStrip(height int) *strip {
 	if stride/8%2 == 0 {
 		stride += 8
 	}
-	return &strip{stride: stride, sums: make([]packed, stripWidth*stride), wet: make([]uint32, stride)}
+	return &strip{stride: stride, sums: make([]packed, stripWidth*stride), wet: make([]uint32, stride), mirror: make([]packed, stride)}
 }
 
 // column renders column x of the picture.
 func (s *scene) column(x int, work *strip, sums []packed) {
 	clear(sums)
-	work.touched = false
 	v := s.view
 	aside := (float64(x) + 0.5 - float64(v.width)/2) / v.focal
 	rayX := int64(float64((s.sin + float64(s.cos*aside)) * (1 << rayBits)))
 	rayZ := int64(float64((s.cos - float64(s.sin*aside)) * (1 << rayBits)))
 	glare := s.glareX[x]
 	m := march{
-		sums: sums, wet: work.wet, low: &s.air.low,
-		eye: s.eye, horizon: s.horizon, x: s.x, z: s.z, rayX: rayX, rayZ: rayZ, time: s.time,
+		sums: sums, wet: work.wet, mirror: work.mirror, low: &s.air.low,
+		eye: s.eye, horizon: s.horizon, x: s.x, z: s.z, rayX: rayX, rayZ: rayZ,
 		fogColour: blend(s.air.distant, s.air.glare, glare),
-		edge:      int64(v.height) << screenBits, mirror: uint64(float64(s.world.look.mirror * 256)),
+		edge:      int64(v.height) << screenBits, gloss: uint64(float64(s.world.look.mirror * 256)),
 	}
-	m.lowest = m.edge
 	for k, l := range s.levels {
 		from, to := max(v.starts[k], s.first), v.starts[k+1]
 		if from >= to {
@@ -47,43 +45,62 @@ func (s *scene) column(x int, work *strip, sums []packed) {
 		if m.edge <= 0 {
 			break
 		}
-		// No ground behind can reach over what is drawn.
-		if m.horizon+((m.eye-s.ceiling)*v.inverses[to-1])>>(heightBits+inverseBits-screenBits) >= m.edge && s.eye < s.ceiling {
-			if m.horizon >= m.edge {
-				break
-			}
+		// No ground further away can reach over what is drawn.
+		if min(m.horizon, m.horizon+((m.eye-s.ceiling)*v.inverses[to-1])>>(heightBits+inverseBits-screenBits)) >= m.edge {
+			break
 		}
 	}
-	if m.edge > 0 {
-		s.skyColumn(x, sums, m.edge, aside, rayX, rayZ, glare)
-	}
+	ray := ray{x: x, dirX: rayX, dirZ: rayZ, glare: glare}
+	s.skyColumn(ray, sums, max(m.edge, 0))
 	if m.isWet {
-		s.mirrorColumn(sums, work.wet, x)
+		s.mirrorColumn(ray, sums, work)
 	}
+}
+
+// ray is the direction of a column: its number, its step on the map per depth with rayBits, and how much of the sun's light it has.
+type ray struct {
+	x          int
+	dirX, dirZ int64
+	glare      uint64
 }
 
 // march is one column's walk away from the eye.
 type march struct {
-	sums []packed
-	wet  []uint32
-	low  *[256]uint64
+	sums   []packed
+	wet    []uint32
+	mirror []packed
+	low    *[256]uint64
 
-	eye, horizon, x, z, rayX, rayZ, time int64
-	fogColour                            packed
-	mirror                               uint64
+	eye, horizon, x, z, rayX, rayZ int64
+	fogColour                      packed
+	// gloss is how well the water mirrors, 0..256.
+	gloss uint64
 
-	// edge is the upper end of what is drawn, lowest that of the last sample, seen or not; both with screenBits.
-	edge, lowest int64
-	// last is the colour of the last sample where it was seen.
+	// edge is the upper end of what is drawn, with screenBits; last is the colour of the last sample where it was seen.
+	edge  int64
 	last  packed
 	seen  bool
 	isWet bool
+	// upper and lower are the first and last row of the stretch of mirrored ground under way; none where lower < upper.
+	upper, lower int64
 }
+
+// spot is one sample of the map: where, and what lies around it.
+type spot struct {
+	height                 int64 // in 1/64 cell with 16 more bits
+	c00, c01, c10, c11     uint32
+	fx, fz, fog, mistShare uint64
+}
+
+const (
+	// spotToHeight turns a spot's height into heightBits.
+	spotToHeight = 6 + 16 - heightBits
+	seaHeight    = int64(seaLevel) << heightBits
+)
 
 // level walks the samples of one level.
 func (m *march) level(k int, l *level, depths, inverses []int64, fog, mist []uint64) {
 	inverses, fog, mist = inverses[:len(depths)], fog[:len(depths)], mist[:len(depths)]
-	eye, horizon, edge := m.eye, m.horizon, m.edge
 	shift := uint(positionBits + k)
 	for i, depth := range depths {
 		px := m.x + (m.rayX*depth)>>(rayBits+depthBits-positionBits)
@@ -96,45 +113,61 @@ func (m *march) level(k int, l *level, depths, inverses []int64, fog, mist []uin
 		c, d := int64(l.heights[row1|c0]), int64(l.heights[row1|c1])
 		top := a<<8 + (b-a)*fx
 		height := top<<8 + (c<<8+(d-c)*fx-top)*fz
-		// Heights are in 1/64 cell with 16 more bits by now.
-		y := horizon + ((eye-height>>(6+16-heightBits))*inverses[i])>>(heightBits+inverseBits-screenBits)
-		if y >= edge {
-			m.lowest, m.seen = y, false
+		y := m.horizon + ((m.eye-height>>spotToHeight)*inverses[i])>>(heightBits+inverseBits-screenBits)
+		if y >= m.edge && !m.isWet {
+			m.seen = false
 			continue
 		}
-		w00, w01, w10, w11 := l.colours[row0|c0], l.colours[row0|c1], l.colours[row1|c0], l.colours[row1|c1]
-		colour := blend(blend(unpackCell(w00), unpackCell(w01), uint64(fx)), blend(unpackCell(w10), unpackCell(w11), uint64(fx)), uint64(fz))
-		water := uint64(0)
-		if (w00|w01|w10|w11)&cellWater != 0 {
-			water = wetness(w00, w01, w10, w11, uint64(fx), uint64(fz))
+		at := spot{
+			height: height, fx: uint64(fx), fz: uint64(fz), fog: fog[i], mistShare: mist[i],
+			c00: l.colours[row0|c0], c01: l.colours[row0|c1], c10: l.colours[row1|c0], c11: l.colours[row1|c1],
 		}
-		haze := fog[i]
-		if mist[i] > 0 {
-			over := max(height>>(6+16+2)-int64(seaLevel)/4, 0)
-			haze += (256 - haze) * (mist[i] * m.low[over&255] >> 8) >> 8
+		if m.isWet {
+			m.reflect(at, inverses[i])
 		}
-		colour = blend(colour, m.fogColour, haze)
-		m.fill(max(y, 0), colour)
-		if water > 0 {
-			m.soak(max(y, 0), edge, water, haze, m.eye-height>>(6+16-heightBits), depth)
+		if y >= m.edge {
+			m.seen = false
+			continue
 		}
-		m.last, m.seen, m.lowest, edge = colour, true, y, y
-		m.edge = y
+		m.draw(max(y, 0), at, depth)
 		if y <= 0 {
 			return
 		}
 	}
 }
 
-// wetness is the share of water between four cells, 0..256.
-func wetness(w00, w01, w10, w11 uint32, fx, fz uint64) uint64 {
-	a, b, c, d := uint64(w00>>31), uint64(w01>>31), uint64(w10>>31), uint64(w11>>31)
-	top := a*(256-fx) + b*fx
-	bottom := c*(256-fx) + d*fx
-	return (top*(256-fz) + bottom*fz) >> 8
+// draw shows a spot in the rows from y to the edge, which becomes y.
+func (m *march) draw(y int64, at spot, depth int64) {
+	colour, haze := m.shade(at)
+	m.fill(y, colour)
+	if (at.c00|at.c01|at.c10|at.c11)&cellWater != 0 {
+		m.soak(y, at.wetness(), haze, m.eye-at.height>>spotToHeight, depth)
+	}
+	m.last, m.seen, m.edge = colour, true, y
 }
 
-// fill draws the rows from y up to the edge: from the last sample's colour at its own row to this one's at y.
+// shade is a spot's colour through the air, and the weight of the air.
+func (m *march) shade(at spot) (colour packed, haze uint64) {
+	colour = blend(
+		blend(unpackCell(at.c00), unpackCell(at.c01), at.fx),
+		blend(unpackCell(at.c10), unpackCell(at.c11), at.fx), at.fz)
+	haze = at.fog
+	if at.mistShare > 0 {
+		over := max((at.height>>spotToHeight-seaHeight)>>(heightBits+2), 0)
+		haze += (256 - haze) * (at.mistShare * m.low[over&255] >> 8) >> 8
+	}
+	return blend(colour, m.fogColour, haze), haze
+}
+
+// wetness is the share of water around a spot, 0..256.
+func (at *spot) wetness() uint64 {
+	a, b, c, d := uint64(at.c00>>31), uint64(at.c01>>31), uint64(at.c10>>31), uint64(at.c11>>31)
+	top := a*(256-at.fx) + b*at.fx
+	bottom := c*(256-at.fx) + d*at.fx
+	return (top*(256-at.fz) + bottom*at.fz) >> 8
+}
+
+// fill draws the rows from y up to the edge: from the last sample's colour at the edge to this one's at y.
 func (m *march) fill(y int64, colour packed) {
 	sums := m.sums
 	first, last := y>>screenBits, m.edge>>screenBits
@@ -161,61 +194,3 @@ func (m *march) fill(y int64, colour packed) {
 		weight += step
 	}
 }
-
-// soak notes how much of the rows from y to the edge mirrors: water seen flat mirrors more than water seen from above.
-func (m *march) soak(y, edge int64, water, haze uint64, over, depth int64) {
-	// The sine of the angle to the water is about over / depth.
-	steep := uint64(max(over, 0)<<(depthBits+8)) / uint64(depth<<heightBits)
-	mirror := uint64(26)
-	if steep < 256 {
-		flat := 256 - steep
-		flat2 := flat * flat >> 8
-		mirror += 215 * (flat2 * flat2 >> 8) >> 8
-	}
-	weight := mirror * m.mirror >> 8 * water >> 8 * (256 - haze) >> 8
-	if weight == 0 {
-		return
-	}
-	if !m.isWet {
-		clear(m.wet)
-		m.isWet = true
-	}
-	first, last := y>>screenBits, edge>>screenBits
-	if first == last {
-		m.wet[first] += uint32(weight * uint64(edge-y))
-		return
-	}
-	if part := uint64(edge & 255); part > 0 {
-		m.wet[last] += uint32(weight * part)
-	}
-	m.wet[first] += uint32(weight * uint64((first+1)<<screenBits-y))
-	for row := first + 1; row < last; row++ {
-		m.wet[row] = uint32(weight << 8)
-	}
-}
-
-// mirrorColumn adds what the water mirrors: each stretch of water shows the column above its far shore, upside down.
-func (s *scene) mirrorColumn(sums []packed, wet []uint32, x int) {
-	height := s.view.height
-	ripple := s.world.look.ripple
-	swing := int64(float64(ripple * 90))
-	shore := -1
-	for y := range height {
-		weight := uint64(wet[y]) >> 8
-		if weight == 0 {
-			shore = -1
-			continue
-		}
-		if shore < 0 {
-			shore = y
-		}
-		below := int64(y - shore)
-		wave := s.wave(x, y)
-		from := int64(shore) - 1 - below + below*wave*swing>>16
-		from = max(min(from, int64(shore)-1), 0)
-		sums[y] = blend(sums[y]>>8&lanesMask, sums[from]>>8&lanesMask, min(weight, 256)) << 8
-	}
-}
-
-// wave is the slope of the water's ripples at a pixel, -256..256.
-func (s *scene) wave(x, y int) int64 { return 0 }

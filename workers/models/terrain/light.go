@@ -18,35 +18,35 @@ type light struct {
 func lights() []light {
 	night := light{
 		sun: colour{0.30, 0.38, 0.55}, ambient: colour{0.16, 0.20, 0.32}, elevation: 0.55,
-		zenith: hex(0x060a1c), middle: hex(0x0d1734), horizon: hex(0x22345c), fog: hex(0x1c2c50), glare: hex(0x3c5488),
-		cloudBright: hex(0x46587e), cloudDark: hex(0x141d36), glow: 0.5, disc: 0.9, stars: 1,
+		zenith: rgb(0x060a1c), middle: rgb(0x0d1734), horizon: rgb(0x22345c), fog: rgb(0x1c2c50), glare: rgb(0x3c5488),
+		cloudBright: rgb(0x46587e), cloudDark: rgb(0x141d36), glow: 0.5, disc: 0.9, stars: 1,
 	}
 	dawn := light{
 		sun: colour{1.05, 0.66, 0.48}, ambient: colour{0.42, 0.42, 0.58}, elevation: 0.10,
-		zenith: hex(0x3a5a9a), middle: hex(0xa98fb4), horizon: hex(0xf6b48a), fog: hex(0xcfa3a0), glare: hex(0xffd0a0),
-		cloudBright: hex(0xffc9a8), cloudDark: hex(0x8f7a9c), glow: 1, disc: 1, stars: 0.1,
+		zenith: rgb(0x3a5a9a), middle: rgb(0xa98fb4), horizon: rgb(0xf6b48a), fog: rgb(0xcfa3a0), glare: rgb(0xffd0a0),
+		cloudBright: rgb(0xffc9a8), cloudDark: rgb(0x8f7a9c), glow: 1, disc: 1, stars: 0.1,
 	}
 	morning := light{
 		sun: colour{1.12, 0.98, 0.80}, ambient: colour{0.46, 0.52, 0.64}, elevation: 0.42,
-		zenith: hex(0x2f6ec4), middle: hex(0x74a8e0), horizon: hex(0xc8dcec), fog: hex(0xb6cbe0), glare: hex(0xf4e6cc),
-		cloudBright: hex(0xffffff), cloudDark: hex(0xa9b6c8), glow: 0.75, disc: 1,
+		zenith: rgb(0x2f6ec4), middle: rgb(0x74a8e0), horizon: rgb(0xc8dcec), fog: rgb(0xb6cbe0), glare: rgb(0xf4e6cc),
+		cloudBright: rgb(0xffffff), cloudDark: rgb(0xa9b6c8), glow: 0.75, disc: 1,
 	}
 	noon := light{
 		sun: colour{1.10, 1.05, 0.95}, ambient: colour{0.48, 0.54, 0.64}, elevation: 1.1,
-		zenith: hex(0x2464bc), middle: hex(0x5f9ce0), horizon: hex(0xbcd6ee), fog: hex(0xb2cbe4), glare: hex(0xe8eef4),
-		cloudBright: hex(0xffffff), cloudDark: hex(0xb4c0d0), glow: 0.45, disc: 1,
+		zenith: rgb(0x2464bc), middle: rgb(0x5f9ce0), horizon: rgb(0xbcd6ee), fog: rgb(0xb2cbe4), glare: rgb(0xe8eef4),
+		cloudBright: rgb(0xffffff), cloudDark: rgb(0xb4c0d0), glow: 0.45, disc: 1,
 	}
 	afternoon := morning
-	afternoon.sun, afternoon.elevation, afternoon.horizon = colour{1.15, 0.95, 0.72}, 0.38, hex(0xd4dde0)
+	afternoon.sun, afternoon.elevation, afternoon.horizon = colour{1.15, 0.95, 0.72}, 0.38, rgb(0xd4dde0)
 	sunset := light{
 		sun: colour{1.20, 0.62, 0.34}, ambient: colour{0.40, 0.36, 0.50}, elevation: 0.085,
-		zenith: hex(0x2c4484), middle: hex(0xb0708c), horizon: hex(0xff9a52), fog: hex(0xc98a78), glare: hex(0xffc070),
-		cloudBright: hex(0xffa868), cloudDark: hex(0x6c4c74), glow: 1, disc: 1,
+		zenith: rgb(0x2c4484), middle: rgb(0xb0708c), horizon: rgb(0xff9a52), fog: rgb(0xc98a78), glare: rgb(0xffc070),
+		cloudBright: rgb(0xffa868), cloudDark: rgb(0x6c4c74), glow: 1, disc: 1,
 	}
 	dusk := light{
 		sun: colour{0.55, 0.36, 0.42}, ambient: colour{0.28, 0.28, 0.44}, elevation: 0.05,
-		zenith: hex(0x16224e), middle: hex(0x4c4880), horizon: hex(0xc8768a), fog: hex(0x6a5a80), glare: hex(0xe08a80),
-		cloudBright: hex(0xb87890), cloudDark: hex(0x33305c), glow: 0.9, disc: 0.6, stars: 0.4,
+		zenith: rgb(0x16224e), middle: rgb(0x4c4880), horizon: rgb(0xc8768a), fog: rgb(0x6a5a80), glare: rgb(0xe08a80),
+		cloudBright: rgb(0xb87890), cloudDark: rgb(0x33305c), glow: 0.9, disc: 0.6, stars: 0.4,
 	}
 	at := func(hour float64, l light) light { l.hour = hour; return l }
 	return []light{

@@ -17,9 +17,12 @@ type picture struct {
 	cells [pictureRows][pictureColumns]colour
 }
 
-// newPicture averages at most 16 points in each grid cell, so that the cost does not depend on the size of the image.
-func newPicture(image *media.Image) *picture {
-	p := &picture{}
+// pictureBytes is the length of a picture's own form: three bytes a cell.
+const pictureBytes = pictureRows * pictureColumns * 3
+
+// shrinkImage averages at most 16 points in each grid cell, so that the cost does not depend on the size of the image.
+func shrinkImage(image *media.Image) []byte {
+	small := make([]byte, 0, pictureBytes)
 	for row := range pictureRows {
 		for column := range pictureColumns {
 			var sum [3]int
@@ -31,10 +34,18 @@ func newPicture(image *media.Image) *picture {
 					sum[channel] += int(image.RGB[at+channel])
 				}
 			}
-			for channel, total := range sum {
-				p.cells[row][column][channel] = float64(total) / (16 * 255)
+			for _, total := range sum {
+				small = append(small, byte((total+8)/16))
 			}
 		}
+	}
+	return small
+}
+
+func newPicture(small []byte) *picture {
+	p := &picture{}
+	for i, value := range small {
+		p.cells[i/3/pictureColumns][i/3%pictureColumns][i%3] = float64(value) / 255
 	}
 	return p
 }

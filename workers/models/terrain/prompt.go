@@ -26,7 +26,7 @@ func readPrompt(prompt string, d *dice) country {
 	if c.hour < 0 {
 		c.hour = c.look.hour
 	}
-	hours := []float64{8.4, 9.2, 10, 14.6, 15.4, 16.2, 16.9}
+	hours := []float64{8.2, 8.8, 9.6, 10.2, 14.6, 15.4, 16}
 	if pick := hours[d.next()%uint64(len(hours))]; c.hour < 0 {
 		c.hour = pick
 	}

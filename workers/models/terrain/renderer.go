@@ -51,6 +51,7 @@ func NewRenderer(world *World, width, height, threads int) (*Renderer, error) {
 	r.scene.sky = skyRows{
 		colours: make([]packed, height), reach: make([]int64, height), level: make([]uint8, height), fade: make([]uint64, height),
 	}
+	r.scene.water = waterRows{depth: make([]int64, height), shift: make([]uint8, height), swing: make([]int64, height)}
 	for range len(v.starts) - 1 {
 		r.scene.levels = append(r.scene.levels, &level{})
 	}
@@ -73,16 +74,16 @@ func (r *Renderer) SetWorld(world *World) {
 	}
 }
 
-// Render draws the world as seen from pose into dst, which must have the renderer's size. frame is the number of the frame since the
-// beginning of the flight; clouds and water move with it. altitude is a multiple of the usual height of flight.
-func (r *Renderer) Render(dst media.Frame, pose Pose, altitude float64, frame int64) (Times, error) {
+// Render draws the world as seen from pose into dst, which must have the renderer's size. ticks is the flight's
+// clock, which clouds and water move with. altitude is a multiple of the usual height of flight.
+func (r *Renderer) Render(dst media.Frame, pose Pose, altitude float64, ticks int64) (Times, error) {
 	v := r.scene.view
 	if dst.Width != v.width || dst.Height != v.height || len(dst.Data) != media.FrameBytes(v.width, v.height) {
 		return Times{}, fmt.Errorf("%w: frame of %dx%d for a renderer of %dx%d", ErrConfig, dst.Width, dst.Height, v.width, v.height)
 	}
 	started := time.Now()
 	eye := r.world.eye(pose, altitude)
-	r.scene.prepare(eye, frame)
+	r.scene.prepare(eye, ticks)
 	r.fillMap(eye)
 	encoded := time.Since(started)
 	drawing, turning := r.draw(dst)

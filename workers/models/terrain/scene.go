@@ -25,6 +25,7 @@ type scene struct {
 	cloudBright, cloudDark packed
 	sunLight               packed
 	time                   int64
+	water                  waterRows
 }
 
 // disc is the sun or the moon on the screen, in pixels; a radius of 0 is none.
@@ -67,7 +68,7 @@ func tiltOf(pitch float64) float64 {
 }
 
 // prepare sets the scene of a frame.
-func (s *scene) prepare(eye eyePoint, frame int64) {
+func (s *scene) prepare(eye eyePoint, ticks int64) {
 	s.sin, s.cos = sinCos(eye.heading)
 	s.x = int64(math.Floor(float64(eye.x*(1<<positionBits)) + 0.5))
 	s.z = int64(math.Floor(float64(eye.z*(1<<positionBits)) + 0.5))
@@ -75,10 +76,11 @@ func (s *scene) prepare(eye eyePoint, frame int64) {
 	row := s.view.horizon + float64(s.view.focal*tiltOf(eye.pitch))
 	s.horizon = int64(math.Floor(float64(row*(1<<screenBits)) + 0.5))
 	s.ceiling = int64(float64(s.world.highest * (1 << heightBits)))
-	s.time = frame
+	s.time = ticks * 16 / TicksPerSecond
 	s.placeSun(eye, row)
-	s.prepareSky(eye, row, frame)
+	s.prepareSky(eye, row, ticks)
 	s.placeStars(eye, row)
+	s.prepareWater(row)
 }
 
 // placeSun finds the sun on the screen and spreads its light over columns and rows.
@@ -105,7 +107,7 @@ func (s *scene) placeSun(eye eyePoint, row float64) {
 }
 
 // prepareSky fills the tables of rows.
-func (s *scene) prepareSky(eye eyePoint, row float64, frame int64) {
+func (s *scene) prepareSky(eye eyePoint, row float64, ticks int64) {
 	v, l := s.view, s.world.light
 	for y := range s.sky.colours {
 		rise := (row - float64(y) - 0.5) / v.focal
@@ -125,8 +127,8 @@ func (s *scene) prepareSky(eye eyePoint, row float64, frame int64) {
 		}
 	}
 	// Clouds drift with the wind and lag behind the camera, as things far away do.
-	s.cloudX = float64(eye.x*0.6) + float64(float64(frame)*3.1)
-	s.cloudZ = float64(eye.z*0.6) + float64(float64(frame)*1.7)
+	s.cloudX = float64(eye.x*0.6) + float64(float64(ticks)*(3.1*16/TicksPerSecond))
+	s.cloudZ = float64(eye.z*0.6) + float64(float64(ticks)*(1.7*16/TicksPerSecond))
 	s.cloudBright, s.cloudDark = l.cloudBright.pack(), l.cloudDark.pack()
 	s.sunLight = l.glare.scale(1.15).pack()
 }

@@ -1,5 +1,7 @@
 package terrain
 
+import "math"
+
 // shape says what form the land has. Lengths are in cells.
 type shape struct {
 	// land is the mean height of the land over the water, continent the swing of the long waves around it.
@@ -58,13 +60,10 @@ func (r *relief) detail(x, z, wavesOverSpacing float64) float64 {
 	for octave := 0; octave < 10 && wavesOverSpacing > 3.5; octave++ {
 		value, slopeX, slopeZ := r.noise.at(x, z)
 		if octave < 3 && r.ridge > 0 {
-			sign := 1.0
-			if value > 0 {
-				sign = -1
-			}
-			value = mix(value, 0.55+float64(float64(2*sign)*value), r.ridge)
-			slopeX = mix(slopeX, float64(float64(2*sign)*slopeX), r.ridge)
-			slopeZ = mix(slopeZ, float64(float64(2*sign)*slopeZ), r.ridge)
+			// The crest is rounded. Its slopes count as they are on the way up, for at the crest itself, where they turn, all finer octaves
+			// would break loose.
+			round := math.Sqrt(float64(value*value) + 0.012)
+			value = mix(value, 0.62-float64(2*round), r.ridge)
 		}
 		steepX += slopeX
 		steepZ += slopeZ
@@ -85,9 +84,9 @@ func (r *relief) dune(x, z, spacing float64) float64 {
 	crest := 1 - max(wave, -wave)
 	size := smooth(-0.5, 0.6, bend)
 	total := float64(float64(r.dunes*size) * float64(crest*crest))
-	if spacing < 4 {
-		ripple, _ := sinCos(float64(x*0.5) + float64(z*0.31) + float64(bend*60))
-		total += float64(ripple * 0.35)
+	if spacing < 2 {
+		ripple, _ := sinCos(float64(x*0.62) + float64(z*0.31) + float64(bend*50))
+		total += float64(float64(ripple*0.14) * smooth(0.1, 0.7, 1-crest))
 	}
 	return total
 }

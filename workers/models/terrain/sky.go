@@ -1,26 +1,35 @@
 package terrain
 
+// skyOf is a column of sky.
+type skyOf struct {
+	*scene
+	ray
+	baseX, baseZ int64
+}
+
+func (s *scene) skyOf(r ray) skyOf {
+	return skyOf{scene: s, ray: r, baseX: int64(float64(s.cloudX * (1 << depthBits))), baseZ: int64(float64(s.cloudZ * (1 << depthBits)))}
+}
+
 // skyColumn draws the sky above the edge. Every second row is computed; the rows between are the means of their neighbours.
-func (s *scene) skyColumn(x int, sums []packed, edge int64, aside float64, rayX, rayZ int64, glare uint64) {
+func (s *scene) skyColumn(r ray, sums []packed, edge int64) {
 	rows := int((edge + 1<<screenBits - 1) >> screenBits)
 	part := uint64(edge & 255)
 	full := rows
 	if part > 0 {
 		full--
 	}
-	baseX := int64(float64(s.cloudX * (1 << depthBits)))
-	baseZ := int64(float64(s.cloudZ * (1 << depthBits)))
+	sky := s.skyOf(r)
 	previous := packed(0)
 	for y := 0; y < rows+1; y += 2 {
-		row := min(y, s.view.height-1)
-		c := s.skyPixel(row, baseX, baseZ, rayX, rayZ, glare)
+		c := sky.at(min(y, s.view.height-1))
 		if y > 0 {
 			put(sums, y-1, (previous+c)>>1&lanesMask, full, part)
 		}
 		put(sums, y, c, full, part)
 		previous = c
 	}
-	s.skyLights(x, sums, full)
+	s.skyLights(r.x, sums, full)
 }
 
 // put writes a pixel of sky, or the part of the last one that the ground leaves free.
@@ -33,10 +42,10 @@ func put(sums []packed, y int, c packed, full int, part uint64) {
 	}
 }
 
-// skyPixel is the sky at one row of a column: gradient, the sun's glow, clouds.
-func (s *scene) skyPixel(row int, baseX, baseZ, rayX, rayZ int64, glare uint64) packed {
+// at is the sky at one row: gradient, the sun's glow, clouds.
+func (s *skyOf) at(row int) packed {
 	c := s.sky.colours[row]
-	lit := glare * s.glareY[row] >> 8
+	lit := s.glare * s.glareY[row] >> 8
 	c = blend(c, s.sunLight, lit)
 	fade := s.sky.fade[row]
 	if fade == 0 {
@@ -46,8 +55,8 @@ func (s *scene) skyPixel(row int, baseX, baseZ, rayX, rayZ int64, glare uint64) 
 	level := uint(s.sky.level[row])
 	// Positions on the cloud map with 8 bits after the point.
 	const unit = int64(cloudSpacing)
-	u := (baseX + (rayX*reach)>>rayBits) / unit >> level
-	v := (baseZ + (rayZ*reach)>>rayBits) / unit >> level
+	u := (s.baseX + (s.dirX*reach)>>rayBits) / unit >> level
+	v := (s.baseZ + (s.dirZ*reach)>>rayBits) / unit >> level
 	bits := cloudBits - level
 	mask := int64(1)<<bits - 1
 	i, j := u>>8&mask, v>>8&mask

@@ -17,8 +17,9 @@ type WorldConfig struct {
 	Seed   int64
 	// StylePrompt, where it is not empty, changes colours and light and keeps the land.
 	StylePrompt string
-	// Image is the reference image, or nil.
-	Image *media.Image
+	// Image is the reference image, or nil. Picture, where Image is nil, is what an earlier world kept of one: see State.
+	Image   *media.Image
+	Picture []byte
 	// HourOfDay is 0..24, or negative to let the prompt decide.
 	HourOfDay float64
 }
@@ -38,6 +39,8 @@ type World struct {
 	highest float64
 	clouds  *clouds
 	stars   []star
+	ripples []int8
+	small   []byte
 }
 
 // NewWorld makes the world of a configuration. The same configuration makes the same world everywhere.
@@ -45,15 +48,16 @@ func NewWorld(cfg WorldConfig) (*World, error) {
 	if math.IsNaN(cfg.HourOfDay) || cfg.HourOfDay > 24 {
 		return nil, fmt.Errorf("%w: hour of day %g is not within 0..24", ErrConfig, cfg.HourOfDay)
 	}
-	if image := cfg.Image; image != nil && (image.Width < 1 || image.Height < 1 || len(image.RGB) != image.Width*image.Height*3) {
-		return nil, fmt.Errorf("%w: image of %dx%d has %d bytes", ErrConfig, image.Width, image.Height, len(image.RGB))
+	small, err := cfg.picture()
+	if err != nil {
+		return nil, err
 	}
 	land := newDice(cfg.Prompt, cfg.Seed)
 	c := readPrompt(cfg.Prompt, land)
-	w := &World{relief: relief{shape: c.shape, noise: newNoise(land)}}
+	w := &World{small: small, relief: relief{shape: c.shape, noise: newNoise(land)}}
 	var image *picture
-	if cfg.Image != nil {
-		image = newPicture(cfg.Image)
+	if small != nil {
+		image = newPicture(small)
 		w.picture = newPictureRelief(image)
 	}
 	w.highest = w.bound()
@@ -62,9 +66,29 @@ func NewWorld(cfg WorldConfig) (*World, error) {
 	w.dress(c.styled(cfg.StylePrompt, cfg.Seed), image, cfg.HourOfDay)
 	w.placeSun(side)
 	w.clouds = newClouds(w, newDice("clouds", cfg.Seed))
+	w.ripples = newRipples(w.noise)
 	w.stars = newStars(newDice("stars", cfg.Seed))
 	return w, nil
 }
+
+// picture is the reference image in the form that a world keeps, or nil where there is none.
+func (cfg WorldConfig) picture() ([]byte, error) {
+	image := cfg.Image
+	switch {
+	case image == nil && cfg.Picture == nil:
+		return nil, nil
+	case image == nil && len(cfg.Picture) == pictureBytes:
+		return cfg.Picture, nil
+	case image == nil:
+		return nil, fmt.Errorf("%w: picture of %d bytes", ErrConfig, len(cfg.Picture))
+	case image.Width < 1 || image.Height < 1 || len(image.RGB) != image.Width*image.Height*3:
+		return nil, fmt.Errorf("%w: image of %dx%d has %d bytes", ErrConfig, image.Width, image.Height, len(image.RGB))
+	}
+	return shrinkImage(image), nil
+}
+
+// Picture is what the world keeps of its reference image, or nil.
+func (w *World) Picture() []byte { return w.small }
 
 // bound is a height that the relief cannot exceed: every octave at its largest at once.
 func (w *World) bound() float64 {
