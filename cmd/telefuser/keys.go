@@ -40,8 +40,9 @@ func newKeysCreateCommand() *cobra.Command {
 
 func newKeysListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the keys, never their secrets", Args: cobra.NoArgs}
+	tenant := cmd.Flags().String("tenant", "", "tenant whose keys are listed; empty lists all")
 	withParts(cmd, func(ctx context.Context, p *parts, _ []string) error {
-		keys, err := p.records.ListKeys(ctx)
+		keys, err := p.records.ListKeys(ctx, *tenant)
 		if err != nil {
 			return err
 		}

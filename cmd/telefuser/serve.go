@@ -59,15 +59,18 @@ func newServeCommand() *cobra.Command {
 func serve(ctx context.Context, p *parts, pipelineName string, listening func(url string)) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), p.records.Collector())
-	server, err := newAPI(p, registry)
-	if err != nil {
-		return err
-	}
 	var worker *workers.Worker
+	var ready func(context.Context) error
 	if pipelineName != "" {
+		var err error
 		if worker, err = newWorker(p, pipelineName, registry, ""); err != nil {
 			return err
 		}
+		ready = func(context.Context) error { return worker.Ready() }
+	}
+	server, err := newAPI(p, registry, ready)
+	if err != nil {
+		return err
 	}
 	listen := net.ListenConfig{}
 	ln, err := listen.Listen(ctx, "tcp", net.JoinHostPort(p.cfg.HTTP.Host, strconv.Itoa(p.cfg.HTTP.Port)))
@@ -88,7 +91,8 @@ func serve(ctx context.Context, p *parts, pipelineName string, listening func(ur
 	return group.Wait()
 }
 
-func newAPI(p *parts, registry *prometheus.Registry) (*api.Server, error) {
+// newAPI wires the API. ready, where there is one, is what this process needs beside Redis and the object store.
+func newAPI(p *parts, registry *prometheus.Registry, ready func(context.Context) error) (*api.Server, error) {
 	aliases, err := modelAliases(p.cfg.Models)
 	if err != nil {
 		return nil, err
@@ -99,7 +103,7 @@ func newAPI(p *parts, registry *prometheus.Registry) (*api.Server, error) {
 		TLSCertFile: h.TLSCert, TLSKeyFile: h.TLSKey, MetricsPublic: h.MetricsPublic, RedirectContent: h.RedirectContent,
 		ShutdownGrace: orNone(h.ShutdownGrace), QueuedMax: p.cfg.Jobs.QueuedMax,
 	}, api.Deps{
-		Jobs: p.records, Store: p.objects, Contracts: pipeline.Contracts(), DecodeImage: decodePicture, Registry: registry, Logger: p.log,
+		Jobs: p.records, Store: p.objects, Contracts: pipeline.Contracts(), DecodeImage: decodePicture, Registry: registry, Logger: p.log, Ready: ready,
 	})
 }
 
