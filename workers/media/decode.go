@@ -1,22 +1,192 @@
 package media
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
 	"io"
+
+	"golang.org/x/image/draw"
+	"golang.org/x/image/webp"
+)
+
+// The defaults of ImageLimits.
+const (
+	defaultFileBytesMax = 20 << 20
+	defaultSideMax      = 8192
+	defaultPixelsMax    = 40_000_000
 )
 
 // ImageLimits bounds what is decoded. Zero values mean the defaults.
 type ImageLimits struct {
-	// FileBytesMax bounds the file (0: 20 MiB), SideMax each side in pixels (0: 8192), PixelsMax their product (0: 40 million).
+	// FileBytesMax bounds the file (0: 20 MiB), SideMax each side in pixels (0: 8192), PixelsMax their product (0: 40 million). A decoder
+	// needs up to 11 bytes a pixel.
 	FileBytesMax int64
 	SideMax      int
 	PixelsMax    int
 }
 
-// DecodeImage reads one still PNG, JPEG or WebP, told apart by its bytes. It reads no more than the limit, decodes nothing before the size
-// is known to be within the limits, turns JPEGs upright by their EXIF orientation and lays transparency on black.
-// Errors: ErrImageType, ErrImageTooLarge, ErrImageCorrupt, the reader's own or the cause of ctx, which ends the wait for a free decoder.
-func DecodeImage(ctx context.Context, r io.Reader, l ImageLimits) (Image, error) { panic("in work") }
+func (l ImageLimits) withDefaults() ImageLimits {
+	if l.FileBytesMax == 0 {
+		l.FileBytesMax = defaultFileBytesMax
+	}
+	if l.SideMax == 0 {
+		l.SideMax = defaultSideMax
+	}
+	if l.PixelsMax == 0 {
+		l.PixelsMax = defaultPixelsMax
+	}
+	return l
+}
 
-// EncodePNG makes a clean PNG of the picture, which is all that is ever stored of a foreign image.
-func EncodePNG(img Image) ([]byte, error) { panic("in work") }
+// ImageDecoder decodes foreign images, only so many at once, because that bounds the memory that strangers can make us use.
+type ImageDecoder struct {
+	limits ImageLimits
+	slots  chan struct{}
+}
+
+// NewImageDecoder answers a decoder that works on at most concurrency images at once; 0 means 2.
+func NewImageDecoder(limits ImageLimits, concurrency int) *ImageDecoder {
+	if concurrency < 1 {
+		concurrency = 2
+	}
+	return &ImageDecoder{limits: limits, slots: make(chan struct{}, concurrency)}
+}
+
+// Decode is DecodeImage within the decoder's limits. It reads r first, so that a slow sender holds no place, and then waits for one.
+func (d *ImageDecoder) Decode(ctx context.Context, r io.Reader) (Image, error) {
+	file, err := readImage(r, d.limits.withDefaults())
+	if err != nil {
+		return Image{}, err
+	}
+	select {
+	case d.slots <- struct{}{}:
+		defer func() { <-d.slots }()
+	case <-ctx.Done():
+		return Image{}, fmt.Errorf("media: wait for a decoder: %w", context.Cause(ctx))
+	}
+	return decode(file, d.limits.withDefaults())
+}
+
+// DecodeImage reads one still PNG, JPEG or WebP, told apart by its bytes. It reads no more than the limit, decodes nothing before the size
+// is known to be within the limits, turns JPEGs upright by their EXIF orientation and lays transparency on black. How many run at once is
+// the caller's affair: an ImageDecoder bounds it.
+// Errors: ErrImageType, ErrImageTooLarge, ErrImageCorrupt, the reader's own or the cause of ctx.
+func DecodeImage(ctx context.Context, r io.Reader, l ImageLimits) (Image, error) {
+	file, err := readImage(r, l.withDefaults())
+	if err != nil {
+		return Image{}, err
+	}
+	if ctx.Err() != nil {
+		return Image{}, fmt.Errorf("media: decode image: %w", context.Cause(ctx))
+	}
+	return decode(file, l.withDefaults())
+}
+
+func readImage(r io.Reader, l ImageLimits) ([]byte, error) {
+	file, err := io.ReadAll(io.LimitReader(r, l.FileBytesMax+1))
+	if err != nil {
+		return nil, fmt.Errorf("media: read image: %w", err)
+	}
+	if int64(len(file)) > l.FileBytesMax {
+		return nil, fmt.Errorf("%w: the file has more than %d bytes", ErrImageTooLarge, l.FileBytesMax)
+	}
+	return file, nil
+}
+
+// codec is how one format is read.
+type codec struct {
+	name  string
+	magic string
+	// at is where the magic stands.
+	at int
+	// check walks the outer structure: it refuses animations, and files that are something else as well.
+	check  func(file []byte) error
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
+}
+
+func codecs() []codec {
+	return []codec{
+		{"PNG", pngMagic, 0, checkPNG, png.DecodeConfig, png.Decode},
+		{"JPEG", "\xff\xd8\xff", 0, checkJPEG, jpeg.DecodeConfig, jpeg.Decode},
+		{"WebP", "WEBP", 8, checkWebP, webp.DecodeConfig, decodeWebP},
+	}
+}
+
+func sniff(file []byte) (codec, error) {
+	for _, c := range codecs() {
+		if len(file) >= c.at+len(c.magic) && string(file[c.at:c.at+len(c.magic)]) == c.magic {
+			return c, nil
+		}
+	}
+	return codec{}, fmt.Errorf("%w: send a still PNG, JPEG or WebP", ErrImageType)
+}
+
+// decode does everything that touches foreign bytes; a decoder's panic ends here.
+func decode(file []byte, l ImageLimits) (img Image, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			img, err = Image{}, fmt.Errorf("%w: the decoder panicked: %v", ErrImageCorrupt, p)
+		}
+	}()
+	c, err := sniff(file)
+	if err != nil {
+		return Image{}, err
+	}
+	cfg, err := c.config(bytes.NewReader(file))
+	if err != nil {
+		return Image{}, fmt.Errorf("%w: %s: %v", ErrImageCorrupt, c.name, err)
+	}
+	if err := l.check(cfg); err != nil {
+		return Image{}, err
+	}
+	if err := c.check(file); err != nil {
+		return Image{}, err
+	}
+	src, err := c.decode(bytes.NewReader(file))
+	if err != nil {
+		return Image{}, fmt.Errorf("%w: %s: %v", ErrImageCorrupt, c.name, err)
+	}
+	return flatten(src, jpegOrientation(file)), nil
+}
+
+func (l ImageLimits) check(cfg image.Config) error {
+	if cfg.Width < 1 || cfg.Height < 1 {
+		return fmt.Errorf("%w: %d x %d pixels", ErrImageCorrupt, cfg.Width, cfg.Height)
+	}
+	if cfg.Width > l.SideMax || cfg.Height > l.SideMax {
+		return fmt.Errorf("%w: %d x %d, a side may have %d pixels", ErrImageTooLarge, cfg.Width, cfg.Height, l.SideMax)
+	}
+	if cfg.Width*cfg.Height > l.PixelsMax {
+		return fmt.Errorf("%w: %d x %d, allowed are %d pixels", ErrImageTooLarge, cfg.Width, cfg.Height, l.PixelsMax)
+	}
+	return nil
+}
+
+// stripRows is how many rows are converted at once: only they exist with four bytes a pixel.
+const stripRows = 32
+
+// flatten lays the picture on black and turns it upright.
+func flatten(src image.Image, o orientation) Image {
+	b := src.Bounds()
+	w, h := b.Dx(), b.Dy()
+	out, start, right, down := o.layout(w, h)
+	strip := image.NewRGBA(image.Rect(0, 0, w, stripRows))
+	for top := 0; top < h; top += stripRows {
+		rows := min(stripRows, h-top)
+		draw.Draw(strip, image.Rect(0, 0, w, rows), src, image.Pt(b.Min.X, b.Min.Y+top), draw.Src)
+		for row := range rows {
+			at := start + (top+row)*down
+			// Premultiplied colours without their alpha are colours on black.
+			for pix := strip.Pix[row*strip.Stride:][:w*4]; len(pix) > 0; pix = pix[4:] {
+				copy(out.RGB[at:at+3], pix[:3])
+				at += right
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,41 @@
+package media
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+// probeTimeout bounds the look at ffmpeg; it answers in some 100 ms.
+const probeTimeout = 10 * time.Second
+
+// CheckEncoder answers nil when ffmpeg runs and really encodes what the room needs: H.264 by libx264 and WebP by libwebp. Otherwise the error
+// wraps ErrEncoder and names the package to install. Readiness calls it once at start.
+func CheckEncoder(ctx context.Context, ffmpegPath string) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	frame := NewFrame(probeSide, probeSide)
+	for _, need := range []struct {
+		encoder string
+		args    []string
+	}{
+		{"libx264", []string{"-c:v", "libx264", "-preset", "ultrafast", "-f", "h264"}},
+		{"libwebp", []string{"-c:v", "libwebp", "-f", "image2pipe"}},
+	} {
+		args := append(rawInput(pixI420, probeSide, probeSide, 1), need.args...)
+		var out bytes.Buffer
+		err := runChild(ctx, FFmpeg{Path: ffmpegPath}, os.TempDir(), append(args, "pipe:1"), bytes.NewReader(frame.Data), &out)
+		if err != nil {
+			return fmt.Errorf("%w (needed is an ffmpeg with %s; Debian and Ubuntu: apt-get install ffmpeg)", err, need.encoder)
+		}
+		if out.Len() == 0 {
+			return fmt.Errorf("%w: ffmpeg encodes nothing with %s (Debian and Ubuntu: apt-get install ffmpeg)", ErrEncoder, need.encoder)
+		}
+	}
+	return nil
+}
+
+// probeSide is the size of the picture that is encoded on trial.
+const probeSide = 16
