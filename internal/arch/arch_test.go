@@ -40,6 +40,7 @@ var rooms = []room{
 	{"internal/config", []string{"api", "jobs", "storage", "workers", "streaming", "workers/media"}},
 	{"internal/kernelbuild", []string{"workers/gpu", "workers/kernels"}},
 	{"internal/devstack", nil},
+	{"internal/e2e", nil},
 	{"internal/arch", nil},
 	{"cmd", []string{"*"}},
 }

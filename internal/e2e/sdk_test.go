@@ -1,0 +1,80 @@
+package e2e_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"telefuser/internal/devstack"
+)
+
+func TestOpenAIJavaScript(t *testing.T) {
+	t.Parallel()
+	sdkDir := toolFolder(t, "js", "node_modules/openai/package.json")
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("node is not on PATH: run `make deps-test`, or install the package nodejs")
+	}
+	env := append(sdkServers(t), "SDK_DIR="+sdkDir)
+	runSuite(t, spawn{name: "node", path: node, args: []string{"--test", "--test-reporter=spec", suite(t, "videos.test.mjs")}, env: env})
+}
+
+func TestOpenAIPython(t *testing.T) {
+	t.Parallel()
+	python := filepath.Join(toolFolder(t, "py", "bin/python"), "bin", "python")
+	runSuite(t, spawn{name: "python", path: python, args: []string{suite(t, "test_videos.py")}, env: sdkServers(t)})
+}
+
+// toolFolder is the tool's folder below $TELEFUSER_TOOLS or .tools that holds the file; without one the test is skipped.
+func toolFolder(t testing.TB, name, file string) string {
+	t.Helper()
+	for _, dir := range []string{os.Getenv("TELEFUSER_TOOLS"), filepath.Join(repository(t), ".tools")} {
+		if dir == "" {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, name, file)); err == nil {
+			return filepath.Join(dir, name)
+		}
+	}
+	t.Skipf("no %s/%s in $TELEFUSER_TOOLS or .tools: run `make sdks` (for aiperf, `make aiperf`)", name, file)
+	return ""
+}
+
+func suite(t testing.TB, file string) string {
+	t.Helper()
+	return filepath.Join(repository(t), "internal", "e2e", "sdk", file)
+}
+
+// sdkServers starts what a suite of another language talks to, and answers its environment.
+func sdkServers(t testing.TB) []string {
+	t.Helper()
+	if _, err := devstack.LookTool("versitygw"); err != nil {
+		t.Skip(err)
+	}
+	dev := startDev(t)
+	keys := startStack(t, stackOptions{apiArgs: []string{"--auth", "keys", "--creates-per-minute", "2"}, noWorkers: true})
+	png := filepath.Join(t.TempDir(), "p.png")
+	if err := os.WriteFile(png, picture(t, 64, 64), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{
+		"BASE_URL=" + dev.url, "KEYS_URL=" + keys.balancer.url, "PICTURE=" + png,
+		"API_KEY=" + keys.newKey("known"), "LIMITED_KEY=" + keys.newKey("limited"),
+	}
+}
+
+// runSuite runs a suite to its end and shows what failed.
+func runSuite(t *testing.T, o spawn) {
+	t.Helper()
+	p := start(t, o)
+	p.waitEnd(t, suiteTimeout)
+	out := p.stdout.String() + p.stderr.String()
+	if p.err != nil {
+		t.Errorf("%v\n%s", p.err, out)
+	}
+	if strings.Contains(out, "Ran 0 tests") || strings.Contains(out, "tests 0\n") {
+		t.Error("the suite has no tests")
+	}
+}
