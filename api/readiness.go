@@ -6,8 +6,12 @@ import (
 	"time"
 )
 
-// readinessAge is how long one answer is good for, so that probes of any number cost one look a second.
-const readinessAge = time.Second
+// readyAge and notReadyAge are how long one answer is good for, so that any number of probes costs few looks. A no is short-lived: whoever
+// starts the server waits for the first yes.
+const (
+	readyAge    = time.Second
+	notReadyAge = 50 * time.Millisecond
+)
 
 // readiness remembers the last look at what the server stands on.
 type readiness struct {
@@ -22,7 +26,11 @@ type readiness struct {
 func (r *readiness) get(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.asked.IsZero() && time.Since(r.asked) < readinessAge {
+	age := readyAge
+	if r.result != nil {
+		age = notReadyAge
+	}
+	if !r.asked.IsZero() && time.Since(r.asked) < age {
 		return r.result
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyCheckTimeout)
