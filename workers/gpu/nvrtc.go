@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"unsafe"
@@ -18,6 +19,11 @@ type NVRTC struct {
 // OpenNVRTC opens the compiler's library; more paths may be given and come first. It
 // returns ErrNoLibrary where there is none.
 func OpenNVRTC(paths ...string) (*NVRTC, error) {
+	for _, p := range paths {
+		// The compiler opens its builtins by name: they are found if they are loaded already.
+		beside, _ := filepath.Glob(filepath.Join(filepath.Dir(p), "libnvrtc-builtins.so.*"))
+		_, _ = OpenLibrary(beside...)
+	}
 	lib, err := OpenLibrary(append(paths, "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so")...)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,138 @@
+package kernels
+
+import (
+	"math"
+
+	"telefuser/workers/gpu"
+)
+
+// Attention computes softmax(Scale * Q K^T) V for every head, over the first Keys slots of
+// a cache; the order of keys does not matter, so a ring cache needs no turning.
+//
+//	Q [Sq, H*128], rows may be part of longer ones   K [slots, H*128]   O [Sq, H*128] bf16
+//	bf16: V [slots, H*128]
+//	e4m3: V [H*128, capacity], as StoreValues writes it; Keys is a multiple of 16
+//
+// With e4m3, Scale includes the scales of Q and K, and ValueScale that of V (bf16: 1).
+type Attention struct {
+	Q, K, V, O        Tensor
+	Keys              int
+	Scale, ValueScale float32
+}
+
+// Heads is the number of heads.
+func (o Attention) Heads() int { return o.Q.Dim(1) / HeadDim }
+
+// Check tells whether the tensors fit.
+func (o Attention) Check() error {
+	const op, keyGroup = "attention", 16
+	for _, t := range []Tensor{o.Q, o.K, o.V, o.O} {
+		if t.Rank() != 2 || !t.contiguous(1) || t.Len() == 0 || t.Stride[0]*t.Type.Bytes()%16 != 0 || t.Dev%16 != 0 {
+			return misfit(op, "matrix %v, strides %v", t.Shape, t.Stride)
+		}
+	}
+	d := o.Q.Dim(1)
+	if d%HeadDim != 0 || o.K.Dim(1) != d || o.O.Dim(1) != d || o.O.Dim(0) != o.Q.Dim(0) || o.O.Type != BF16 {
+		return misfit(op, "q %v, k %v, o %v of %v", o.Q.Shape, o.K.Shape, o.O.Shape, o.O.Type)
+	}
+	if o.Q.Type != o.K.Type || o.Q.Type != o.V.Type || o.Keys < 1 || o.Keys > o.K.Dim(0) {
+		return misfit(op, "types %v %v %v, %d keys of %d", o.Q.Type, o.K.Type, o.V.Type, o.Keys, o.K.Dim(0))
+	}
+	switch {
+	case o.Q.Type == BF16 && o.V.Dim(1) == d && o.Keys <= o.V.Dim(0):
+	case o.Q.Type == E4M3 && o.V.Dim(0) == d && o.Keys <= o.V.Dim(1) && o.Keys%keyGroup == 0:
+	default:
+		return misfit(op, "v %v of %v, %d keys", o.V.Shape, o.V.Type, o.Keys)
+	}
+	return nil
+}
+
+// valueAt is the place of element c of key k in either layout.
+func (o Attention) valueAt(k, c int) int {
+	if o.V.Type == BF16 {
+		return k*o.V.Stride[0] + c
+	}
+	return c*o.V.Stride[0] + k/16*16 + KeyOrder(k)
+}
+
+func (o Attention) reference() {
+	scores := make([]float64, o.Keys)
+	queries, keys, values := o.Q.values(), o.K.values(), o.V.values()
+	for q := range o.Q.Dim(0) {
+		for h := range o.Heads() {
+			c0, top := h*HeadDim, math.Inf(-1)
+			for k := range scores {
+				var s float64
+				key := keys[k*o.K.Stride[0]+c0:]
+				for e, x := range queries[q*o.Q.Stride[0]+c0:][:HeadDim] {
+					s += x * key[e]
+				}
+				scores[k] = s * float64(o.Scale)
+				top = max(top, scores[k])
+			}
+			var sum float64
+			var out [HeadDim]float64
+			for k, s := range scores {
+				p := math.Exp(s - top)
+				sum += p
+				at, step := o.valueAt(k, c0), o.valueAt(k, c0+1)-o.valueAt(k, c0)
+				for e := range out {
+					out[e] += p * values[at+e*step]
+				}
+			}
+			for e, v := range out {
+				o.O.Set(q*o.O.Stride[0]+c0+e, v/sum*float64(o.ValueScale))
+			}
+		}
+	}
+}
+
+func (o Attention) launch(c *CUDA) error {
+	scale := o.Scale * math.Log2E
+	if !c.hopper() {
+		return o.launchPlain(c, scale)
+	}
+	const tile, rowBytes = 128, 128
+	maps := make([]*gpu.TensorMap, 3)
+	for i, t := range []Tensor{o.Q, o.K, o.V} {
+		rows := o.Keys
+		if i == 0 {
+			rows = o.Q.Dim(0)
+		}
+		size := t.Type.Bytes()
+		spec := gpu.MapSpec{
+			Type: mapType(t.Type), Addr: t.Dev, Swizzle: gpu.Swizzle128,
+			Dims:    []int{HeadDim, o.Heads(), rows},
+			Strides: []int64{int64(HeadDim * size), int64(t.Stride[0] * size)},
+			Box:     []int{rowBytes / size, 1, tile},
+		}
+		if i == 2 && t.Type == E4M3 {
+			spec.Dims = []int{rows, HeadDim, o.Heads()}
+			spec.Strides = []int64{int64(t.Stride[0]), int64(t.Stride[0] * HeadDim)}
+			spec.Box = []int{tile, HeadDim, 1}
+		}
+		m, err := c.ctx.NewTensorMap(spec)
+		if err != nil {
+			return err
+		}
+		maps[i] = m
+	}
+	const tiles = 1 + 2*2 // of q; of k and v, two stages each, bf16. e4m3: four stages of half the size
+	shared := tiles*tile*tile*2 + 2048
+	if o.Q.Type == E4M3 {
+		shared = (1+2*4)*tile*tile + 2048
+	}
+	g := gpu.Grid{X: (o.Q.Dim(0) + tile - 1) / tile, Y: o.Heads(), Threads: hopperThreads, SharedBytes: shared}
+	return c.launch("attention", "attention_"+o.Q.Type.String(), g, func(a *gpu.Args) {
+		a.Map(maps[0]).Map(maps[1]).Map(maps[2]).Ptr(o.O.Dev).I64(int64(o.O.Stride[0])).I32(o.Q.Dim(0)).I32(o.Keys).F32(scale).F32(o.ValueScale)
+	})
+}
+
+func (o Attention) launchPlain(c *CUDA, scale float32) error {
+	const threads, queries = 128, 4
+	g := gpu.Grid{X: (o.Q.Dim(0) + queries - 1) / queries, Y: o.Heads(), Threads: threads}
+	return c.launch("attention_plain", "attention_plain_"+o.Q.Type.String(), g, func(a *gpu.Args) {
+		a.Ptr(o.Q.Dev).I64(int64(o.Q.Stride[0])).Ptr(o.K.Dev).I64(int64(o.K.Stride[0])).Ptr(o.V.Dev).I64(int64(o.V.Stride[0])).
+			Ptr(o.O.Dev).I64(int64(o.O.Stride[0])).I32(o.Q.Dim(0)).I32(o.Keys).F32(scale).F32(o.ValueScale)
+	})
+}

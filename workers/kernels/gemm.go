@@ -1,0 +1,198 @@
+package kernels
+
+import (
+	"fmt"
+
+	"telefuser/workers/gpu"
+)
+
+// Gemm computes D = act(A * B^T * scaleA * scaleB + bias) * gate + residual.
+//
+//	A [M, K], B [N, K] bf16, or e4m3 with ScaleA [M] and ScaleB [N] f32   Bias [N] bf16
+//	Gate [N] f32   Residual [M, N] and D [M, N] of one type, bf16 or f32
+//
+// Bias, Gate and Residual may be absent; Residual may be D itself. K and N are multiples of
+// 16 elements, rows start at multiples of 16 bytes.
+type Gemm struct {
+	A, B, D                              Tensor
+	ScaleA, ScaleB, Bias, Gate, Residual Tensor
+	F                                    Function
+}
+
+// Check tells whether the tensors fit.
+func (o Gemm) Check() error {
+	const op, step = "gemm", 16
+	for _, t := range []Tensor{o.A, o.B, o.D} {
+		if t.Rank() != 2 || !t.contiguous(1) || t.Len() == 0 || t.Stride[0]*t.Type.Bytes()%16 != 0 || t.Stride[0] < t.Dim(1) || t.Dev%16 != 0 {
+			return misfit(op, "matrix %v, strides %v at %#x", t.Shape, t.Stride, uint64(t.Dev))
+		}
+	}
+	m, k, n := o.A.Dim(0), o.A.Dim(1), o.B.Dim(0)
+	switch {
+	case o.B.Dim(1) != k || o.D.Dim(0) != m || o.D.Dim(1) != n:
+		return misfit(op, "a %v, b %v, d %v", o.A.Shape, o.B.Shape, o.D.Shape)
+	case k%step != 0 || n%step != 0:
+		return misfit(op, "k %d and n %d must be multiples of %d", k, n, step)
+	case o.A.Type != o.B.Type || o.A.Type != BF16 && o.A.Type != E4M3 || o.D.Type != BF16 && o.D.Type != F32:
+		return misfit(op, "%v by %v to %v", o.A.Type, o.B.Type, o.D.Type)
+	case o.A.Type == BF16 && (!o.ScaleA.Absent() || !o.ScaleB.Absent()):
+		return misfit(op, "scales with bf16")
+	}
+	if r := o.Residual; !r.Absent() {
+		if r.Type != o.D.Type || r.Rank() != 2 || r.Dim(0) != m || r.Dim(1) != n || !r.contiguous(1) || r.Stride[0]%8 != 0 {
+			return misfit(op, "residual %v of %v", r.Shape, r.Type)
+		}
+	}
+	scaled := o.A.Type == E4M3
+	for _, err := range []error{
+		checkVector(op, o.ScaleA, F32, m, !scaled), checkVector(op, o.ScaleB, F32, n, !scaled),
+		checkVector(op, o.Bias, BF16, n, true), checkVector(op, o.Gate, F32, n, true),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o Gemm) reference() {
+	m, k, n := o.A.Dim(0), o.A.Dim(1), o.B.Dim(0)
+	a, b := make([]float64, k), make([]float64, n*k)
+	for j := range n {
+		o.B.row(j, b[j*k:(j+1)*k])
+	}
+	for i := range m {
+		o.A.row(i, a)
+		for j := range n {
+			var v float64
+			for x, w := range b[j*k : (j+1)*k] {
+				v += a[x] * w
+			}
+			o.D.Set(i*o.D.Stride[0]+j, o.epilogue(i, j, v))
+		}
+	}
+}
+
+// epilogue is what happens to one sum.
+func (o Gemm) epilogue(i, j int, v float64) float64 {
+	if o.A.Type == E4M3 {
+		v *= o.ScaleA.Get(i) * o.ScaleB.Get(j)
+	}
+	if !o.Bias.Absent() {
+		v += o.Bias.Get(j)
+	}
+	v = o.F.Apply(v)
+	if !o.Gate.Absent() {
+		v *= o.Gate.Get(j)
+	}
+	if !o.Residual.Absent() {
+		v += o.Residual.Get(i*o.Residual.Stride[0] + j)
+	}
+	return v
+}
+
+func (o Gemm) launch(c *CUDA) error {
+	if !c.hopper() {
+		return o.launchPlain(c)
+	}
+	return c.choose(o.key(), o.candidates(c))
+}
+
+// key names the shape for which a choice is remembered.
+func (o Gemm) key() string {
+	return fmt.Sprintf("gemm %v>%v %dx%dx%d f%d bias%v gate%v res%v", o.A.Type, o.D.Type, o.A.Dim(0), o.B.Dim(0), o.A.Dim(1),
+		o.F, !o.Bias.Absent(), !o.Gate.Absent(), !o.Residual.Absent())
+}
+
+// candidates are the implementations that can do this product, likeliest first.
+func (o Gemm) candidates(c *CUDA) []candidate {
+	var all []candidate
+	for _, bn := range gemmTiles {
+		all = append(all, candidate{fmt.Sprintf("own %d", bn), func() error { return o.launchOwn(c, bn) }})
+	}
+	if c.lt != nil && c.lt.supports(o) {
+		for i := range ltAlgorithms {
+			all = append(all, candidate{fmt.Sprintf("cublaslt %d", i), func() error { return c.lt.run(c, o, i) }})
+		}
+	}
+	return all
+}
+
+// gemmTiles are the tile widths that the fast kernel is built for.
+var gemmTiles = [...]int{256, 192, 160, 128} //nolint:gochecknoglobals // constant table
+
+// hopperThreads is a producer and two consumer warpgroups.
+const hopperThreads = 3 * 128
+
+// stagesShared is the shared memory of a pipeline: tiles, alignment and two barriers a stage.
+func stagesShared(rows, stages int) int {
+	const rowBytes, align, barriers = 128, 1024, 16
+	return stages*(rows*rowBytes+barriers) + align
+}
+
+// gemmStages is how many stages fit beside a tile of bn columns.
+func gemmStages(bn int) int {
+	return map[int]int{96: 7, 128: 6, 160: 6, 192: 5, 256: 4}[bn]
+}
+
+func (o Gemm) launchOwn(c *CUDA, bn int) error {
+	const bm, rowBytes = 128, 128
+	ta, err := operandMap(c, o.A, bm, rowBytes)
+	if err != nil {
+		return err
+	}
+	tb, err := operandMap(c, o.B, bn, rowBytes)
+	if err != nil {
+		return err
+	}
+	m, n := o.A.Dim(0), o.B.Dim(0)
+	tiles := (m + bm - 1) / bm * ((n + bn - 1) / bn)
+	g := gpu.Grid{X: min(tiles, c.ctx.Multiprocessors()), Threads: hopperThreads, SharedBytes: stagesShared(bm+bn, gemmStages(bn))}
+	return c.launch("gemm", fmt.Sprintf("gemm_%v_%d", o.A.Type, bn), g, func(a *gpu.Args) {
+		a.Map(ta).Map(tb)
+		o.epilogueArgs(a)
+		a.I32(m).I32(n).I32(o.A.Dim(1))
+	})
+}
+
+func (o Gemm) epilogueArgs(a *gpu.Args) {
+	f32, ldr := 0, 0
+	if o.D.Type == F32 {
+		f32 = 1
+	}
+	if !o.Residual.Absent() {
+		ldr = o.Residual.Stride[0]
+	}
+	a.Ptr(o.D.Dev).I64(int64(o.D.Stride[0])).Ptr(o.Bias.Dev).Ptr(o.Gate.Dev).Ptr(o.Residual.Dev).I64(int64(ldr)).
+		Ptr(o.ScaleA.Dev).Ptr(o.ScaleB.Dev).I32(int(o.F)).I32(f32)
+}
+
+func (o Gemm) launchPlain(c *CUDA) error {
+	const tile, threads = 64, 256
+	m, n := o.A.Dim(0), o.B.Dim(0)
+	g := gpu.Grid{X: (n + tile - 1) / tile, Y: (m + tile - 1) / tile, Threads: threads}
+	return c.launch("gemm_plain", "gemm_plain_"+o.A.Type.String(), g, func(a *gpu.Args) {
+		a.Ptr(o.A.Dev).I64(int64(o.A.Stride[0])).Ptr(o.B.Dev).I64(int64(o.B.Stride[0]))
+		o.epilogueArgs(a)
+		a.I32(m).I32(n).I32(o.A.Dim(1))
+	})
+}
+
+// mapType is the tensor map's name for a type.
+func mapType(t DType) gpu.MapType {
+	switch t {
+	case BF16:
+		return gpu.MapBF16
+	case F32:
+		return gpu.MapF32
+	}
+	return gpu.MapU8
+}
+
+// operandMap describes tiles of rows x rowBytes of a matrix.
+func operandMap(c *CUDA, t Tensor, rows, rowBytes int) (*gpu.TensorMap, error) {
+	return c.ctx.NewTensorMap(gpu.MapSpec{
+		Type: mapType(t.Type), Addr: t.Dev, Dims: []int{t.Dim(1), t.Dim(0)}, Strides: []int64{int64(t.Stride[0] * t.Type.Bytes())},
+		Box: []int{rowBytes / t.Type.Bytes(), rows}, Swizzle: gpu.Swizzle128,
+	})
+}

@@ -1,0 +1,94 @@
+package kerneltest_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"strings"
+	"testing"
+
+	"telefuser/workers/gpu"
+	"telefuser/workers/kernels"
+	"telefuser/workers/kernels/kerneltest"
+)
+
+var (
+	quick    = flag.Bool("quick", false, "small shapes and one seed, for slow tools such as compute-sanitizer")
+	only     = flag.String("only", "", "only cases whose name starts so")
+	cublaslt = flag.String("cublaslt", "", "path of libcublasLt.so.13")
+	force    = flag.String("force", "", "only this implementation, such as 'own 192', instead of all")
+)
+
+func TestReference(t *testing.T) {
+	kerneltest.Run(t, kernels.Reference{}, kerneltest.Options{Quick: *quick, Only: *only})
+}
+
+// onGPU runs fn with a backend on the first GPU, or skips the test and says why.
+func onGPU(t *testing.T, o kernels.CUDAOptions, fn func(c *kernels.CUDA)) {
+	t.Helper()
+	d, err := gpu.Open()
+	if errors.Is(err, gpu.ErrNoDriver) || errors.Is(err, gpu.ErrNoDevice) {
+		t.Skipf("needs an NVIDIA GPU: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev, err := d.OpenDevice(context.Background(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = dev.Close() }()
+	err = dev.Do(context.Background(), func(x *gpu.Context) error {
+		c, err := kernels.NewCUDA(x, o)
+		if err != nil {
+			return err
+		}
+		fn(c)
+		return c.Close()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func suite(t *testing.T, c *kernels.CUDA, only string) {
+	t.Helper()
+	mark := c.Mark()
+	kerneltest.Run(t, c, kerneltest.Options{Quick: *quick, Only: only, After: func(t *testing.T) {
+		if err := c.Release(mark); err != nil {
+			t.Fatal(err)
+		}
+	}})
+}
+
+func TestCUDA(t *testing.T) {
+	onGPU(t, kernels.CUDAOptions{Force: *force}, func(c *kernels.CUDA) { suite(t, c, *only) })
+}
+
+// TestCUDAPlain runs the kernels for any GPU, from portable code.
+func TestCUDAPlain(t *testing.T) {
+	if *force != "" {
+		t.Skip("one implementation is forced")
+	}
+	onGPU(t, kernels.CUDAOptions{Plain: true}, func(c *kernels.CUDA) { suite(t, c, *only) })
+}
+
+// TestGemmImplementations runs every implementation of the product.
+func TestGemmImplementations(t *testing.T) {
+	if *force != "" || *only != "" && !strings.HasPrefix(*only, "gemm") {
+		t.Skip("other cases are asked for")
+	}
+	names := []string{"own 128", "own 160", "own 192"}
+	if *cublaslt != "" {
+		names = append(names, "cublaslt 0", "cublaslt 1")
+	}
+	for _, n := range names {
+		t.Run(strings.ReplaceAll(n, " ", "_"), func(t *testing.T) {
+			o := kernels.CUDAOptions{Force: n}
+			if *cublaslt != "" {
+				o.CuBLASLt = []string{*cublaslt}
+			}
+			onGPU(t, o, func(c *kernels.CUDA) { suite(t, c, "gemm") })
+		})
+	}
+}

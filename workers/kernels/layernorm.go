@@ -1,0 +1,84 @@
+package kernels
+
+import (
+	"math"
+
+	"telefuser/workers/gpu"
+)
+
+// columnsMax is the longest row that the kernels with a row in registers take.
+const columnsMax = 2 * 8 * 1024
+
+// LayerNorm computes y = (x - mean) / sqrt(var + eps) * (base + gain) + shift for every row,
+// base being 1 with PlusOne and 0 without.
+//
+//	X [T, D] bf16 or f32    Gain, Shift [D] f32, either may be absent (gain 1, shift 0)
+//	Y [T, D] bf16, or e4m3 with Scale [T] f32
+//
+// D is a multiple of 8, rows start at multiples of 16 bytes.
+type LayerNorm struct {
+	X, Y, Gain, Shift, Scale Tensor
+	PlusOne                  bool
+	Eps                      float32
+}
+
+// Check tells whether the tensors fit.
+func (o LayerNorm) Check() error {
+	const op = "layernorm"
+	if err := checkRows(op, columnsMax, o.X, o.Y); err != nil {
+		return err
+	}
+	if o.X.Type != BF16 && o.X.Type != F32 || o.Y.Type != BF16 && o.Y.Type != E4M3 {
+		return misfit(op, "%v to %v", o.X.Type, o.Y.Type)
+	}
+	for _, v := range []Tensor{o.Gain, o.Shift} {
+		if err := checkVector(op, v, F32, o.X.Dim(1), true); err != nil {
+			return err
+		}
+	}
+	return checkVector(op, o.Scale, F32, o.X.Dim(0), o.Y.Type != E4M3)
+}
+
+func (o LayerNorm) reference() {
+	d := o.X.Dim(1)
+	row := make([]float64, d)
+	for t := range o.X.Dim(0) {
+		o.X.row(t, row)
+		var mean, variance float64
+		for _, v := range row {
+			mean += v
+		}
+		mean /= float64(d)
+		for _, v := range row {
+			variance += (v - mean) * (v - mean)
+		}
+		inv := 1 / math.Sqrt(variance/float64(d)+float64(o.Eps))
+		for i, v := range row {
+			g, b := 1.0, 0.0
+			if !o.Gain.Absent() {
+				g = o.Gain.Get(i)
+				if o.PlusOne {
+					g++
+				}
+			}
+			if !o.Shift.Absent() {
+				b = o.Shift.Get(i)
+			}
+			row[i] = (v-mean)*inv*g + b
+		}
+		writeRow(o.Y, o.Scale, t, row)
+	}
+}
+
+func (o LayerNorm) launch(c *CUDA) error {
+	one := float32(0)
+	if o.PlusOne {
+		one = 1
+	}
+	d := o.X.Dim(1)
+	g := gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 2)}
+	return c.launch("layernorm", "layernorm_"+o.X.Type.String()+"_"+o.Y.Type.String(), g, func(a *gpu.Args) {
+		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).
+			Ptr(o.Gain.Dev).Ptr(o.Shift.Dev).F32(one).Ptr(o.Scale.Dev).I32(d).F32(o.Eps)
+	})
+}

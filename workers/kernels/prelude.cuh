@@ -1,0 +1,132 @@
+// What every kernel here may use: short types, bf16 and e4m3 conversions, 16-byte loads
+// and reductions. No CUDA header is needed, so NVRTC, nvcc and clang all compile it.
+#ifdef __clang__
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __shared__ __attribute__((shared))
+#define __constant__ __attribute__((constant))
+#define __forceinline__ __attribute__((always_inline)) inline
+#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+#define __grid_constant__
+#include <__clang_cuda_builtin_vars.h>
+#endif
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef unsigned short u16;
+typedef unsigned char u8;
+typedef long long i64;
+struct alignas(16) V4 { u32 x, y, z, w; };
+struct alignas(8) V2 { u32 x, y; };
+struct alignas(16) F4 { float x, y, z, w; };
+struct alignas(8) F2 { float x, y; };
+#define DEV static __device__ __forceinline__
+
+DEV float bits_f32(u32 x) { float y; asm("mov.b32 %0, %1;" : "=f"(y) : "r"(x)); return y; }
+DEV u32 f32_bits(float x) { u32 y; asm("mov.b32 %0, %1;" : "=r"(y) : "f"(x)); return y; }
+DEV float fmax2(float a, float b) { float y; asm("max.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y; }
+DEV float fabs1(float a) { float y; asm("abs.f32 %0, %1;" : "=f"(y) : "f"(a)); return y; }
+DEV float ex2(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+DEV float rsqrt1(float x) { float y; asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+DEV float rcp1(float x) { float y; asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+DEV void sync_block() { asm volatile("bar.sync 0;" ::: "memory"); }
+
+DEV float bf16_lo(u32 x) { return bits_f32(x << 16); }
+DEV float bf16_hi(u32 x) { return bits_f32(x & 0xffff0000u); }
+DEV float bf16_f32(u16 x) { return bits_f32((u32)x << 16); }
+DEV u32 pack_bf16(float lo, float hi) { // needs sm_80
+  u32 r; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo)); return r;
+}
+DEV u16 f32_bf16(float x) { return (u16)pack_bf16(x, 0.f); }
+
+// e4m3: hardware conversions from sm_89 on, bit arithmetic before that.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 890
+DEV u32 pack_e4m3(float a, float b, float c, float d) {
+  u16 lo, hi;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(lo) : "f"(b), "f"(a));
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(hi) : "f"(d), "f"(c));
+  return (u32)lo | ((u32)hi << 16);
+}
+#else
+DEV u32 f32_e4m3(float x) { // round to nearest even, saturate at 448, NaN stays NaN
+  u32 b = f32_bits(x), s = (b >> 24) & 0x80u, a = b & 0x7fffffffu;
+  if (a > 0x7f800000u) return 0x7fu;
+  if (a >= 0x43e00000u) return s | 0x7eu; // 448 and above
+  if (a < 0x3c800000u) { // below 2^-6: steps of 2^-9
+    float y = bits_f32(a) * 512.f;
+    u32 r; asm("cvt.rni.u32.f32 %0, %1;" : "=r"(r) : "f"(y));
+    return s | r;
+  }
+  u32 r = a + 0x7ffffu + ((a >> 20) & 1u); // keep 3 bits of the fraction
+  u32 q = (r >> 20) - (120u << 3);
+  return s | (q > 0x7eu ? 0x7eu : q);
+}
+DEV u32 pack_e4m3(float a, float b, float c, float d) {
+  return f32_e4m3(a) | (f32_e4m3(b) << 8) | (f32_e4m3(c) << 16) | (f32_e4m3(d) << 24);
+}
+#endif
+DEV float e4m3_f32(u32 b) {
+  u32 e = (b >> 3) & 15u, m = b & 7u;
+  float v = e ? bits_f32(((e + 120u) << 23) | (m << 20)) : (float)m * 0.001953125f;
+  if ((b & 0x7fu) == 0x7fu) v = bits_f32(0x7fc00000u);
+  return b & 0x80u ? -v : v;
+}
+
+// Element types of tensors, as template parameters.
+#define T_BF16 0
+#define T_F32 1
+#define T_E4M3 2
+
+// Eight neighbours in one or two 16-byte accesses; the address must be aligned to them.
+template <int T>
+DEV void load8(const void *base, u64 i, float (&v)[8]) {
+  if (T == T_F32) {
+    const F4 *p = (const F4 *)((const float *)base + i);
+    F4 a = p[0], b = p[1];
+    v[0] = a.x; v[1] = a.y; v[2] = a.z; v[3] = a.w; v[4] = b.x; v[5] = b.y; v[6] = b.z; v[7] = b.w;
+  } else if (T == T_BF16) {
+    V4 a = *(const V4 *)((const u16 *)base + i);
+    v[0] = bf16_lo(a.x); v[1] = bf16_hi(a.x); v[2] = bf16_lo(a.y); v[3] = bf16_hi(a.y);
+    v[4] = bf16_lo(a.z); v[5] = bf16_hi(a.z); v[6] = bf16_lo(a.w); v[7] = bf16_hi(a.w);
+  } else {
+    V2 a = *(const V2 *)((const u8 *)base + i);
+#pragma unroll
+    for (int k = 0; k < 4; k++) { v[k] = e4m3_f32((a.x >> (8 * k)) & 255u); v[4 + k] = e4m3_f32((a.y >> (8 * k)) & 255u); }
+  }
+}
+template <int T>
+DEV void store8(void *base, u64 i, const float (&v)[8]) {
+  if (T == T_F32) {
+    F4 *p = (F4 *)((float *)base + i);
+    p[0] = F4{v[0], v[1], v[2], v[3]};
+    p[1] = F4{v[4], v[5], v[6], v[7]};
+  } else if (T == T_BF16) {
+    *(V4 *)((u16 *)base + i) = V4{pack_bf16(v[0], v[1]), pack_bf16(v[2], v[3]), pack_bf16(v[4], v[5]), pack_bf16(v[6], v[7])};
+  } else {
+    *(V2 *)((u8 *)base + i) = V2{pack_e4m3(v[0], v[1], v[2], v[3]), pack_e4m3(v[4], v[5], v[6], v[7])};
+  }
+}
+
+DEV float shfl_xor(float v, u32 m) {
+  u32 r; asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(f32_bits(v)), "r"(m)); return bits_f32(r);
+}
+DEV float warp_sum(float v) {
+#pragma unroll
+  for (u32 m = 16; m > 0; m >>= 1) v += shfl_xor(v, m);
+  return v;
+}
+DEV float warp_max(float v) {
+#pragma unroll
+  for (u32 m = 16; m > 0; m >>= 1) v = fmax2(v, shfl_xor(v, m));
+  return v;
+}
+// Reductions over a block of whole warps, at most 1024 threads; every thread gets the result.
+template <int MAX>
+DEV float block_reduce(float v, float *scratch /* 32 floats */) {
+  u32 w = threadIdx.x / 32, n = (blockDim.x + 31) / 32;
+  v = MAX ? warp_max(v) : warp_sum(v);
+  sync_block(); // the scratch may still be read from the reduction before
+  if (threadIdx.x % 32 == 0) scratch[w] = v;
+  sync_block();
+  v = threadIdx.x % 32 < n ? scratch[threadIdx.x % 32] : (MAX ? -3.4e38f : 0.f);
+  return MAX ? warp_max(v) : warp_sum(v);
+}

@@ -1,0 +1,39 @@
+// Row-wise e4m3: each row's largest magnitude becomes 448, and its scale, top / 448, is kept.
+// A row stays in registers (8 * 4 elements a thread), so it is read once.
+extern "C" __global__ void __launch_bounds__(1024) quantise_bf16(const void *x, i64 xs, void *y, i64 ys, float *scale, int d) {
+  __shared__ float scratch[32];
+  u64 row = blockIdx.x;
+  float v[4][8], top = 0.f;
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    int c = (k * blockDim.x + threadIdx.x) * 8;
+    if (c < d) {
+      load8<T_BF16>(x, row * xs + c, v[k]);
+#pragma unroll
+      for (int j = 0; j < 8; j++) top = fmax2(top, fabs1(v[k][j]));
+    }
+  }
+  top = fmax2(block_reduce<1>(top, scratch), 1e-12f);
+  float q = 448.f / top;
+  if (threadIdx.x == 0) scale[row] = top / 448.f;
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    int c = (k * blockDim.x + threadIdx.x) * 8;
+    if (c < d) {
+#pragma unroll
+      for (int j = 0; j < 8; j++) v[k][j] *= q;
+      store8<T_E4M3>(y, row * ys + c, v[k]);
+    }
+  }
+}
+extern "C" __global__ void __launch_bounds__(1024) dequantise_bf16(const void *x, i64 xs, void *y, i64 ys, const float *scale, int d) {
+  u64 row = blockIdx.x;
+  float s = scale[row];
+  for (int c = threadIdx.x * 8; c < d; c += blockDim.x * 8) {
+    float v[8];
+    load8<T_E4M3>(x, row * xs + c, v);
+#pragma unroll
+    for (int j = 0; j < 8; j++) v[j] *= s;
+    store8<T_BF16>(y, row * ys + c, v);
+  }
+}
