@@ -45,7 +45,7 @@ func (r *formReader) readAll() error {
 		r.head.limit(partHeaderBytesMax)
 		part, err := r.parts.NextPart()
 		switch {
-		case errors.Is(err, io.EOF):
+		case err == io.EOF: //nolint:errorlint // bare after the final boundary alone; wrapped, it is a body that was cut off
 			return nil
 		case errors.Is(err, errPartHeader):
 			return tooLarge("", "The header of a part is longer than "+strconv.Itoa(partHeaderBytesMax)+" bytes.")
