@@ -45,7 +45,7 @@ func (r *formReader) readAll() error {
 		r.head.limit(partHeaderBytesMax)
 		part, err := r.parts.NextPart()
 		switch {
-		case err == io.EOF: //nolint:errorlint // bare after the final boundary alone; wrapped, it is a body that was cut off
+		case errors.Is(err, io.EOF): // after the final boundary alone: see headBudget
 			return nil
 		case errors.Is(err, errPartHeader):
 			return tooLarge("", "The header of a part is longer than "+strconv.Itoa(partHeaderBytesMax)+" bytes.")
@@ -156,11 +156,16 @@ func cleanFilename(name string) string {
 	return name
 }
 
-// headBudget bounds what the multipart reader may take in while it looks for the next part's body: boundary, header and padding.
+// headBudget bounds what the multipart reader may take in while it looks for the next part's body: boundary, header and padding. At the
+// end of the body it adds a line break and then says that the end is unexpected, so that only a final boundary, and never a body that was
+// cut off, looks like the end of the form.
 type headBudget struct {
 	body    io.Reader
 	left    int
 	limited bool
+	// tail is what is still to be added, ended whether the body has ended.
+	tail  string
+	ended bool
 }
 
 func (b *headBudget) limit(n int) { b.left, b.limited = n, true }
@@ -168,13 +173,24 @@ func (b *headBudget) lift()       { b.limited = false }
 
 // Read passes bytes on while the budget lasts.
 func (b *headBudget) Read(p []byte) (int, error) {
-	if !b.limited {
-		return b.body.Read(p)
+	if b.ended {
+		n := copy(p, b.tail)
+		b.tail = b.tail[n:]
+		if n > 0 {
+			return n, nil
+		}
+		return 0, io.ErrUnexpectedEOF
 	}
-	if b.left <= 0 {
-		return 0, errPartHeader
+	if b.limited {
+		if b.left <= 0 {
+			return 0, errPartHeader
+		}
+		p = p[:min(len(p), b.left)]
 	}
-	n, err := b.body.Read(p[:min(len(p), b.left)])
+	n, err := b.body.Read(p)
 	b.left -= n
+	if errors.Is(err, io.EOF) {
+		b.ended, b.tail, err = true, "\r\n", nil
+	}
 	return n, err
 }
