@@ -276,7 +276,7 @@ func result(key string) jobs.Result {
 // moveQueued makes a queued job look as if it had been queued at another time.
 func (b *bundle) moveQueued(t testing.TB, id string, ms int64) {
 	t.Helper()
-	if err := b.rdb.ZAddXX(t.Context(), b.store.Key("q:"+pipeline), redis.Z{Score: float64(ms), Member: id}).Err(); err != nil {
+	if err := b.rdb.ZAddXX(t.Context(), b.store.Key("q:"+pipeline), redis.Z{Score: float64(ms) * 1000, Member: id}).Err(); err != nil {
 		t.Fatal(err)
 	}
 }

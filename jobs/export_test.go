@@ -21,6 +21,7 @@ func (s *Store) NewReaperAt(now func() time.Time) *Reaper {
 }
 
 // Round does one round, Resign gives up the lock.
+
 func (r *Reaper) Round(ctx context.Context) error  { return r.r.round(ctx) }
 func (r *Reaper) Resign(ctx context.Context) error { return r.r.resign(ctx) }
 

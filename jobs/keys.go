@@ -4,7 +4,7 @@ package jobs
 // asynq's and are never written here.
 //
 //	P:j:<job>            hash    the record (codec.go)
-//	P:q:<pipeline>       zset    queued jobs by creation time
+//	P:q:<pipeline>       zset    queued jobs by creation time, in microseconds
 //	P:r:<pipeline>       zset    running jobs by the end of their lease
 //	P:t:<tenant>         zset    a tenant's jobs, all of score 0, so by id
 //	P:pipelines          set     pipelines that ever had a job

@@ -124,7 +124,7 @@ func (s *Store) Counts(ctx context.Context, pipeline string) (Counts, error) {
 	}
 	c := Counts{Queued: int(queued.Val()), Running: int(running.Val())}
 	if rows := head.Val(); len(rows) > 0 {
-		c.OldestQueuedAge = max(0, clock.Val().Sub(time.UnixMilli(int64(rows[0].Score))))
+		c.OldestQueuedAge = max(0, clock.Val().Sub(time.UnixMicro(int64(rows[0].Score))))
 	}
 	return c, nil
 }

@@ -15,8 +15,10 @@ const (
 	reapRounds = 20
 	// outboxGrace is how long a Create may take between its record and its ticket.
 	outboxGrace = 2 * time.Second
-	// headEvery is the pause between two looks for lost tickets, headRows how many jobs are looked at, headAge how long they must have waited.
+	// headEvery is the pause between two looks for lost tickets, headSoon that after one that found something odd; headRows is how many jobs are looked at, headAge how long
+	// they must have waited.
 	headEvery = 10 * time.Second
+	headSoon  = 2 * time.Second
 	headRows  = 100
 	headAge   = 5 * time.Second
 	// spareEvery is the pause between spare tickets for one job whose own is stuck.
@@ -34,7 +36,8 @@ type reaper struct {
 	clock int64
 	// quietUntil is until when leases are left alone, because their owners may have been cut off as we were.
 	quietUntil time.Time
-	headed     time.Time
+	// headNext is when to look for lost tickets.
+	headNext time.Time
 	// taken are, by pipeline, the tickets that the last look found taken by a worker.
 	taken map[string]map[string]bool
 	down  bool
@@ -86,7 +89,10 @@ func (r *reaper) round(ctx context.Context) error {
 	errs := []error{r.outbox(ctx)}
 	pipelines, err := r.store.Pipelines(ctx)
 	errs = append(errs, err)
-	heads := r.now().Sub(r.headed) >= headEvery
+	heads := !r.now().Before(r.headNext)
+	if heads {
+		r.headNext = r.now().Add(headEvery)
+	}
 	for _, p := range pipelines {
 		if r.now().After(r.quietUntil) {
 			errs = append(errs, r.reap(ctx, p))
@@ -95,9 +101,6 @@ func (r *reaper) round(ctx context.Context) error {
 		if heads {
 			errs = append(errs, r.heads(ctx, p))
 		}
-	}
-	if heads {
-		r.headed = r.now()
 	}
 	errs = append(errs, r.repeat(func() (int, error) { return r.store.SweepExpired(ctx, reapBatch) }))
 	return errors.Join(errs...)
@@ -108,6 +111,7 @@ func (r *reaper) look(ctx context.Context) (lead bool, err error) {
 	cfg := r.store.cfg
 	answer, err := r.store.evalList(ctx, "lead", r.owner, ms(cfg.LeaseTTL/2+cfg.ReapEvery))
 	if err != nil {
+		r.headNext = time.Time{} // answers got lost, and with them perhaps tickets
 		return false, err
 	}
 	clock, err := strconv.ParseInt(word(answer, 1), 10, 64)
@@ -238,5 +242,8 @@ func (r *reaper) heads(ctx context.Context, pipeline string) error {
 		}
 	}
 	r.taken[pipeline] = taken
+	if len(taken) > 0 {
+		r.headNext = r.now().Add(headSoon)
+	}
 	return nil
 }

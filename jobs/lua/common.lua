@@ -1,8 +1,9 @@
 -- Shared by every script: the names of keys, the clock, and the few moves that more than one script makes.
--- Key names are those of keys.go. All times are milliseconds by the clock of Redis.
+-- Key names are those of keys.go. Times are milliseconds by the clock of Redis, but for the scores of queues: microseconds, so that no two jobs tie.
 local P = KEYS[1]
 local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local now_us = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local now = math.floor(now_us / 1000)
 
 local function int(n) return string.format('%.0f', n) end
 local function record_key(id) return P .. ':j:' .. id end
@@ -59,7 +60,7 @@ local function requeue(id, zombie_ms, due)
   redis.call('HINCRBY', key, 'r', 1)
   redis.call('HDEL', key, 'own', 'ph', 'sk', 'st')
   redis.call('ZREM', running_key(f[1]), id)
-  redis.call('ZADD', queued_key(f[1]), f[4], id)
+  redis.call('ZADD', queued_key(f[1]), int(tonumber(f[4]) * 1000), id)
   redis.call('ZADD', outbox_key, int(due), id .. ':' .. f[2])
   toss_attempt(id, f[3], zombie_ms)
   changed(id)

@@ -5,8 +5,6 @@ local fingerprint, idempotency, retry = ARGV[6], ARGV[7], ARGV[8]
 local queued_max, idempotency_ms, dedupe_ms = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local staged_count = tonumber(ARGV[12])
 
-for i = 13 + staged_count, #ARGV do redis.call('ZREM', outbox_key, ARGV[i]) end
-
 local key = record_key(id)
 local holder = redis.call('HMGET', key, 't', 'c')
 if holder[1] then -- the connection broke after the script had run, and the client sent it again
@@ -46,7 +44,9 @@ for i = 13, 12 + staged_count do
 end
 
 redis.call('HSET', key, 'v', version, 't', tenant, 'p', pipeline, 's', 'queued', 'a', 0, 'r', 1, 'c', int(now), 'spec', spec)
-redis.call('ZADD', queued_key(pipeline), int(now), id)
+-- After the first HSET: a full Redis stops a script only before its first write.
+for i = 13 + staged_count, #ARGV do redis.call('ZREM', outbox_key, ARGV[i]) end
+redis.call('ZADD', queued_key(pipeline), int(now_us), id)
 redis.call('ZADD', tenant_key(tenant), 0, id)
 redis.call('ZADD', outbox_key, int(now), id .. ':0')
 redis.call('SADD', P .. ':pipelines', pipeline)

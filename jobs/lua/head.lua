@@ -2,7 +2,7 @@
 -- ARGV: pipeline limit age_ms
 -- Answers a flat list of id, attempt.
 local out = {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', queued_key(ARGV[1]), '-inf', int(now - tonumber(ARGV[3])), 'LIMIT', 0, tonumber(ARGV[2]))) do
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', queued_key(ARGV[1]), '-inf', int(now_us - tonumber(ARGV[3]) * 1000), 'LIMIT', 0, tonumber(ARGV[2]))) do
   local f = redis.call('HMGET', record_key(id), 's', 'a', 'qa')
   if f[1] ~= 'queued' then
     redis.call('ZREM', queued_key(ARGV[1]), id)

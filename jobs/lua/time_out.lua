@@ -3,7 +3,7 @@
 local queued = queued_key(ARGV[1])
 local latest = now - tonumber(ARGV[3])
 local n = 0
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', queued, '-inf', int(latest), 'LIMIT', 0, tonumber(ARGV[2]))) do
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', queued, '-inf', int(latest * 1000), 'LIMIT', 0, tonumber(ARGV[2]))) do
   local f = redis.call('HMGET', record_key(id), 's', 'qa')
   if f[1] ~= 'queued' then
     redis.call('ZREM', queued, id)
