@@ -1,6 +1,8 @@
 package media_test
 
 import (
+	"bytes"
+	"image"
 	"path/filepath"
 	"testing"
 
@@ -68,6 +70,30 @@ func BenchmarkThumbnail(b *testing.B) {
 	f := scene(benchWidth, benchHeight, 0)
 	for b.Loop() {
 		if _, err := media.Thumbnail(b.Context(), media.FFmpeg{}, f, 320); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDecodeJPEG12Megapixels(b *testing.B) {
+	img := media.Resize(media.ToRGB(scene(benchWidth, benchHeight, 0)), 4000, 3000)
+	picture := &image.NRGBA{Pix: make([]byte, 0, 4000*3000*4), Stride: 4000 * 4, Rect: image.Rect(0, 0, 4000, 3000)}
+	for p := img.RGB; len(p) > 0; p = p[3:] {
+		picture.Pix = append(picture.Pix, p[0], p[1], p[2], 255)
+	}
+	file := jpegOf(b, picture)
+	for b.Loop() {
+		if _, err := media.DecodeImage(b.Context(), bytes.NewReader(file), media.ImageLimits{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkEncodePNG(b *testing.B) {
+	img := media.ToRGB(scene(benchWidth, benchHeight, 0))
+	b.SetBytes(int64(len(img.RGB)))
+	for b.Loop() {
+		if _, err := media.EncodePNG(img); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -42,38 +42,9 @@ func (l ImageLimits) withDefaults() ImageLimits {
 	return l
 }
 
-// ImageDecoder decodes foreign images, only so many at once, because that bounds the memory that strangers can make us use.
-type ImageDecoder struct {
-	limits ImageLimits
-	slots  chan struct{}
-}
-
-// NewImageDecoder answers a decoder that works on at most concurrency images at once; 0 means 2.
-func NewImageDecoder(limits ImageLimits, concurrency int) *ImageDecoder {
-	if concurrency < 1 {
-		concurrency = 2
-	}
-	return &ImageDecoder{limits: limits, slots: make(chan struct{}, concurrency)}
-}
-
-// Decode is DecodeImage within the decoder's limits. It reads r first, so that a slow sender holds no place, and then waits for one.
-func (d *ImageDecoder) Decode(ctx context.Context, r io.Reader) (Image, error) {
-	file, err := readImage(r, d.limits.withDefaults())
-	if err != nil {
-		return Image{}, err
-	}
-	select {
-	case d.slots <- struct{}{}:
-		defer func() { <-d.slots }()
-	case <-ctx.Done():
-		return Image{}, fmt.Errorf("media: wait for a decoder: %w", context.Cause(ctx))
-	}
-	return decode(file, d.limits.withDefaults())
-}
-
 // DecodeImage reads one still PNG, JPEG or WebP, told apart by its bytes. It reads no more than the limit, decodes nothing before the size
-// is known to be within the limits, turns JPEGs upright by their EXIF orientation and lays transparency on black. How many run at once is
-// the caller's affair: an ImageDecoder bounds it.
+// is known to be within the limits, turns JPEGs upright by their EXIF orientation and lays transparency on black. How many run at once, and
+// with that the memory, is the caller's affair.
 // Errors: ErrImageType, ErrImageTooLarge, ErrImageCorrupt, the reader's own or the cause of ctx.
 func DecodeImage(ctx context.Context, r io.Reader, l ImageLimits) (Image, error) {
 	file, err := readImage(r, l.withDefaults())
@@ -87,14 +58,18 @@ func DecodeImage(ctx context.Context, r io.Reader, l ImageLimits) (Image, error)
 }
 
 func readImage(r io.Reader, l ImageLimits) ([]byte, error) {
-	file, err := io.ReadAll(io.LimitReader(r, l.FileBytesMax+1))
-	if err != nil {
+	var file bytes.Buffer
+	if s, ok := r.(interface{ Size() int64 }); ok {
+		// Known sources are read into a buffer that need not grow.
+		file.Grow(int(min(s.Size(), l.FileBytesMax)) + bytes.MinRead)
+	}
+	if _, err := file.ReadFrom(io.LimitReader(r, l.FileBytesMax+1)); err != nil {
 		return nil, fmt.Errorf("media: read image: %w", err)
 	}
-	if int64(len(file)) > l.FileBytesMax {
+	if int64(file.Len()) > l.FileBytesMax {
 		return nil, fmt.Errorf("%w: the file has more than %d bytes", ErrImageTooLarge, l.FileBytesMax)
 	}
-	return file, nil
+	return file.Bytes(), nil
 }
 
 // codec is how one format is read.

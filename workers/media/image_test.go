@@ -319,23 +319,15 @@ type brokenReader struct{ err error }
 
 func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
 
-func TestImageDecoderWaitsForAPlace(t *testing.T) {
-	d := media.NewImageDecoder(media.ImageLimits{}, 1)
-	file := pngOf(t, quadrants(16, 16))
-	for range 3 {
-		if _, err := d.Decode(t.Context(), bytes.NewReader(file)); err != nil {
-			t.Fatal(err)
-		}
-	}
+func TestDecodeImageTellsWhoseFaultItIs(t *testing.T) {
 	gone := errors.New("the client went away")
-	if _, err := d.Decode(t.Context(), brokenReader{gone}); !errors.Is(err, gone) {
+	if _, err := media.DecodeImage(t.Context(), brokenReader{gone}, media.ImageLimits{}); !errors.Is(err, gone) {
 		t.Errorf("a broken reader: %v", err)
 	}
-	d.FillSlots()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
-	if _, err := d.Decode(ctx, bytes.NewReader(file)); !errors.Is(err, gone) {
-		t.Errorf("no place before the end: %v", err)
+	if _, err := media.DecodeImage(ctx, bytes.NewReader(pngOf(t, quadrants(16, 16))), media.ImageLimits{}); !errors.Is(err, gone) {
+		t.Errorf("an ended context: %v", err)
 	}
 }
 

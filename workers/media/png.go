@@ -13,7 +13,7 @@ func EncodePNG(img Image) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	enc := png.Encoder{CompressionLevel: png.BestSpeed}
-	if err := enc.Encode(&buf, toNRGBA(img)); err != nil {
+	if err := enc.Encode(&buf, standard{img}); err != nil {
 		return nil, fmt.Errorf("media: encode PNG: %w", err)
 	}
 	return buf.Bytes(), nil

@@ -12,22 +12,12 @@ func Resize(img Image, w, h int) Image {
 	if w == img.Width && h == img.Height {
 		return Image{Width: w, Height: h, RGB: append([]byte(nil), img.RGB...)}
 	}
-	src := toNRGBA(img)
+	src := standard{img}
 	dst := image.NewRGBA(image.Rect(0, 0, w, h))
 	draw.BiLinear.Scale(dst, dst.Bounds(), src, src.Bounds(), draw.Src, nil)
 	out := Image{Width: w, Height: h, RGB: make([]byte, w*h*3)}
 	for i := range w * h {
 		copy(out.RGB[i*3:i*3+3], dst.Pix[i*4:i*4+3])
-	}
-	return out
-}
-
-// toNRGBA adds an opaque alpha, as the standard library's images want it.
-func toNRGBA(img Image) *image.NRGBA {
-	out := image.NewNRGBA(image.Rect(0, 0, img.Width, img.Height))
-	for i := range img.Width * img.Height {
-		copy(out.Pix[i*4:i*4+3], img.RGB[i*3:i*3+3])
-		out.Pix[i*4+3] = 255
 	}
 	return out
 }

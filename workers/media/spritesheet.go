@@ -3,7 +3,6 @@ package media
 import (
 	"bytes"
 	"fmt"
-	"image"
 	"image/jpeg"
 	"math"
 )
@@ -107,13 +106,8 @@ func (s *Spritesheet) JPEG() ([]byte, error) {
 		return nil, fmt.Errorf("%w: a sheet without frames", ErrGeometry)
 	}
 	// JPEG has full-range BT.601 planes, so the way leads through RGB.
-	rgb := ToRGB(s.sheet)
-	pix := image.NewRGBA(image.Rect(0, 0, rgb.Width, rgb.Height))
-	for i := range rgb.Width * rgb.Height {
-		copy(pix.Pix[i*4:i*4+3], rgb.RGB[i*3:i*3+3])
-	}
 	var buf bytes.Buffer
-	if err := jpeg.Encode(&buf, pix, &jpeg.Options{Quality: spriteQuality}); err != nil {
+	if err := jpeg.Encode(&buf, standard{ToRGB(s.sheet)}, &jpeg.Options{Quality: spriteQuality}); err != nil {
 		return nil, fmt.Errorf("media: encode JPEG: %w", err)
 	}
 	return buf.Bytes(), nil

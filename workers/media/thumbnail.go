@@ -17,12 +17,12 @@ func Thumbnail(ctx context.Context, ff FFmpeg, f Frame, maxSide int) ([]byte, er
 	}
 	// The way leads through RGB: WebP's own planes follow another matrix than a video's.
 	w, h := fit(f.Width, f.Height, maxSide)
-	img := toNRGBA(Resize(ToRGB(f), w, h))
-	args := append(rawInput("rgba", w, h, 1),
+	img := Resize(ToRGB(f), w, h)
+	args := append(rawInput("rgb24", w, h, 1),
 		"-frames:v", "1", "-map_metadata", "-1", "-fflags", "+bitexact", "-pix_fmt", "bgra", "-c:v", "libwebp", "-quality", thumbnailQuality,
 		"-f", "image2pipe", "pipe:1")
 	var out bytes.Buffer
-	if err := runChild(ctx, ff, os.TempDir(), args, bytes.NewReader(img.Pix), &out); err != nil {
+	if err := runChild(ctx, ff, os.TempDir(), args, bytes.NewReader(img.RGB), &out); err != nil {
 		return nil, err
 	}
 	if out.Len() == 0 {
