@@ -42,7 +42,6 @@ func (s *Server) serveObject(c echo.Context, key, contentType, disposition strin
 	w := &downloadWriter{ResponseWriter: c.Response(), conn: http.NewResponseController(c.Response()), stall: s.cfg.StallTimeout}
 	http.ServeContent(w, request, "", object.ModifiedAt, body)
 	if w.refused != 0 {
-		header.Del("Content-Disposition")
 		return refusedContent(w.refused)
 	}
 	return nil
@@ -92,9 +91,9 @@ type objectReader struct {
 	store Store
 	key   string
 	size  int64
-	// end is where reading is expected to end, at the place of the next read, openAt that of the open body.
-	end, at, openAt int64
-	open            io.ReadCloser
+	// end is where reading is expected to end, at the place of the next read; the open body is at openAt and ends at openEnd.
+	end, at, openAt, openEnd int64
+	open                     io.ReadCloser
 }
 
 // reopen opens the store at the place of the next read.
@@ -108,7 +107,7 @@ func (r *objectReader) reopen() error {
 	if err != nil {
 		return err
 	}
-	r.open, r.openAt = body, r.at
+	r.open, r.openAt, r.openEnd = body, r.at, end
 	return nil
 }
 
@@ -117,7 +116,7 @@ func (r *objectReader) Read(p []byte) (int, error) {
 	if r.at >= r.size {
 		return 0, io.EOF
 	}
-	if r.open == nil || r.openAt != r.at {
+	if r.open == nil || r.openAt != r.at || r.at >= r.openEnd {
 		if err := r.reopen(); err != nil {
 			return 0, err
 		}
@@ -125,13 +124,15 @@ func (r *objectReader) Read(p []byte) (int, error) {
 	n, err := r.open.Read(p)
 	r.at += int64(n)
 	r.openAt = r.at
-	if errors.Is(err, io.EOF) && r.at < r.size {
-		if n == 0 {
-			return 0, io.ErrUnexpectedEOF
-		}
-		return n, r.Close() // the end of what was asked for; more is opened when it is read
+	switch {
+	case !errors.Is(err, io.EOF):
+		return n, err
+	case r.at < r.openEnd:
+		return n, io.ErrUnexpectedEOF
+	case n == 0 && r.at < r.size:
+		return r.Read(p) // what was asked for has ended, but more is read
 	}
-	return n, err
+	return n, nil
 }
 
 // Seek only remembers where the next read begins.

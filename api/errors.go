@@ -199,7 +199,9 @@ func (p *problem) write(c echo.Context) error {
 	if p.noRetry {
 		header.Set("X-Should-Retry", "false")
 	}
-	header.Del("ETag")
+	for _, name := range []string{"ETag", "Content-Type", "Content-Disposition", "Last-Modified"} {
+		header.Del(name) // they described what was not sent
+	}
 	body := openapi.Error{Error: openapi.ErrorBody{Message: p.message, Type: p.typ, Param: orNull(p.param), Code: orNull(p.code)}}
 	return c.JSON(p.status, body)
 }
