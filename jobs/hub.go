@@ -38,11 +38,11 @@ func newHub(rdb Client, channel string, poll time.Duration, log *slog.Logger) *h
 // subscription ends with cancel, which may be called more than once, or with ctx. The channel is never closed.
 func (s *Store) Subscribe(ctx context.Context, id string) (changes <-chan struct{}, cancel func()) {
 	w := s.changes.add(id)
-	cancel = sync.OnceFunc(func() { s.changes.remove(w) })
-	unhook := context.AfterFunc(ctx, cancel)
+	remove := sync.OnceFunc(func() { s.changes.remove(w) })
+	unhook := context.AfterFunc(ctx, remove)
 	return w.nudge, func() {
 		unhook()
-		cancel()
+		remove()
 	}
 }
 

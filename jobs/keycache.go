@@ -31,7 +31,10 @@ func (k *keyCache) get(hash string) (keyEntry, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e, ok := k.entries[hash]
-	return e, ok && k.now().Before(e.until)
+	if !ok || !k.now().Before(e.until) {
+		return keyEntry{}, false
+	}
+	return e, true
 }
 
 func (k *keyCache) put(hash string, e keyEntry) {
