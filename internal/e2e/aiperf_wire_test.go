@@ -6,6 +6,9 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -177,9 +180,18 @@ func discovery(t *testing.T, dev *devServer) {
 	if err != nil || res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/plain") {
 		t.Fatalf("metrics: %d %s %v", res.StatusCode, res.Header.Get("Content-Type"), err)
 	}
-	for _, name := range []string{"telefuser_queue_pending", "telefuser_queue_oldest_age_seconds"} {
-		if !strings.Contains(string(text), "\n"+name+"{") {
-			t.Errorf("metrics have no %s", name)
+	manual, err := os.ReadFile(filepath.Join(repository(t), "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the manual tells operators to follow is what there is.
+	named := regexp.MustCompile("`(telefuser_[a-z_]+[a-z])`").FindAllStringSubmatch(string(manual), -1)
+	if len(named) == 0 {
+		t.Error("docs/operations.md names no metric")
+	}
+	for _, name := range named {
+		if !strings.Contains(string(text), "\n"+name[1]+"{") && !strings.Contains(string(text), "\n"+name[1]+" ") {
+			t.Errorf("docs/operations.md names %s, which is not among the metrics", name[1])
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // buildDir takes the program under test.
 var buildDir string
 
-// program builds the binary once for all tests, as a release is built, and answers its path.
+// program builds the binary once for all tests, and answers its path.
 func program(t testing.TB) string {
 	t.Helper()
 	path, err := built()
@@ -46,7 +46,7 @@ func program(t testing.TB) string {
 
 var built = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(buildDir, "telefuser")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", path, "telefuser/cmd/telefuser")
+	cmd := exec.Command("go", "build", "-o", path, "telefuser/cmd/telefuser")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)

@@ -46,7 +46,7 @@ func TestOpenAIGo(t *testing.T) {
 	t.Run("extend", g.extend)
 	t.Run("characters", g.characters)
 	t.Run("delete", g.delete)
-	t.Run("a failed video is no error", g.cancelled)
+	t.Run("not ready yet", g.unfinished)
 	t.Run("error classes", g.errors)
 	t.Run("paging", g.paging)
 }
@@ -255,8 +255,8 @@ func (g *goSuite) delete(t *testing.T) {
 	wantError(t, err, http.StatusNotFound, "", "")
 }
 
-// cancelled checks that the poller meets a failed video as an answer of its own.
-func (g *goSuite) cancelled(t *testing.T) {
+// unfinished asks too early for what only a completed video has.
+func (g *goSuite) unfinished(t *testing.T) {
 	v, err := g.videos.New(t.Context(), openai.VideoNewParams{Prompt: "to be stopped", Seconds: "12", Size: "1280x720"})
 	if err != nil {
 		t.Fatal(err)

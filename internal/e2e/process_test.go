@@ -56,7 +56,7 @@ func start(t testing.TB, o spawn) *process {
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
-			t.Logf("%s wrote at last:\n%s", p.name, p.stderr.tail(4000))
+			t.Logf("%s wrote at last:\n%s", p.name, p.stderr.remarkable(4000))
 		}
 	})
 	return p
@@ -187,4 +187,16 @@ func (o *output) tail(bytesMax int) string {
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
+}
+
+// remarkable is the end of what was written, without the requests that went well.
+func (o *output) remarkable(bytesMax int) string {
+	var kept strings.Builder
+	for line := range strings.Lines(o.String()) {
+		if !strings.Contains(line, `"msg":"request"`) || !strings.Contains(line, `"status":200`) {
+			kept.WriteString(line)
+		}
+	}
+	s := kept.String()
+	return s[max(0, len(s)-bytesMax):]
 }
