@@ -41,7 +41,7 @@ DEV void fence_regs(float (&d)[N]) { // keeps reads of accumulators behind the w
 func wgmmaSource() string {
 	var b strings.Builder
 	b.WriteString(wgmmaHeader)
-	for _, n := range []int{96, 128, 160, 176, 192, 256} {
+	for _, n := range []int{16, 96, 128, 160, 176, 192, 256} {
 		wrapper(&b, "wgmma_bf16", fmt.Sprintf("m64n%dk16.f32.bf16.bf16", n), n, false, ", 0, 0")
 		wrapper(&b, "wgmma_e4m3", fmt.Sprintf("m64n%dk32.f32.e4m3.e4m3", n), n, false, "")
 	}

@@ -87,43 +87,114 @@ func (o Conv3D) reference() {
 }
 
 func (o Conv3D) launch(c *CUDA) error {
+	key := fmt.Sprintf("conv3d %v %v", o.X.Shape, o.W.Shape)
+	return c.choose(key, o.candidates(c))
+}
+
+// candidates are the implementations that can do this convolution, likeliest first.
+func (o Conv3D) candidates(c *CUDA) []candidate {
 	st, ss := o.strides()
 	if !c.hopper() || st > 1 || ss > 1 || o.W.Dim(0)%8 != 0 {
-		return o.launchPlain(c)
+		return []candidate{{"plain", func() error { return o.launchPlain(c) }}}
 	}
-	n, ch := o.W.Dim(0), o.X.Dim(3)
-	bn := 192
-	for _, b := range []int{96, 128} { // the narrowest tile that wastes least
-		if (n+b-1)/b*b < (n+bn-1)/bn*bn {
-			bn = b
+	all := []candidate{{"taps", func() error { return o.launchTaps(c) }}}
+	if o.W.Dim(2) != 3 || o.W.Dim(3) != 3 {
+		return all
+	}
+	var halo []candidate
+	for _, h := range convHalos {
+		if padded(o.W.Dim(0), h.bn) <= padded(o.W.Dim(0), narrowest(o.W.Dim(0))) {
+			halo = append(halo, candidate{"halo " + h.name(), func() error { return o.launchHalo(c, h) }})
 		}
 	}
-	products := 4 // of 16 channels in a tap's last 64
-	if last := ch % 64; last > 0 && last <= 32 && bn != 128 {
-		products = 2
+	return append(halo, all...)
+}
+
+// padded is n rounded up to whole tiles.
+func padded(n, tile int) int { return (n + tile - 1) / tile * tile }
+
+// narrowest is the tile width that wastes fewest channels, the widest of equals.
+func narrowest(n int) int {
+	best := 192
+	for _, b := range []int{128, 96} {
+		if padded(n, b) < padded(n, best) {
+			best = b
+		}
 	}
-	const tileW, tileH, inner, positions = 16, 8, 64, 128
-	h, w := o.X.Dim(1), o.X.Dim(2)
-	tx, err := c.ctx.NewTensorMap(gpu.MapSpec{
+	if n <= 16 {
+		best = 16
+	}
+	return best
+}
+
+// products is how many products of 16 channels a tap's last 64 need: half or all.
+func (o Conv3D) products() int {
+	if last := o.X.Dim(3) % 64; last > 0 && last <= 32 {
+		return 2
+	}
+	return 4
+}
+
+// convHalo is one build of the kernel that reads shifted addresses: bn output channels, mt
+// times 128 positions, stages of input and of weights.
+type convHalo struct{ bn, mt, inputs, weights int }
+
+func (h convHalo) name() string { return fmt.Sprintf("%dx%d", h.bn, h.mt) }
+
+var convHalos = [...]convHalo{{192, 1, 3, 6}, {96, 2, 2, 10}, {128, 2, 2, 8}, {16, 2, 3, 16}} //nolint:gochecknoglobals // constant table
+
+// maps describes the input's tiles of 64 channels and w x h positions, and the weights' of 64 x bn.
+func (o Conv3D) maps(c *CUDA, w, h, bn int) (input, weights *gpu.TensorMap, err error) {
+	const inner, size = 64, 2
+	ch, width, height := o.X.Dim(3), o.X.Dim(2), o.X.Dim(1)
+	input, err = c.ctx.NewTensorMap(gpu.MapSpec{
 		Type: gpu.MapBF16, Addr: o.X.Dev, Swizzle: gpu.Swizzle128,
-		Dims:    []int{ch, w, h, o.X.Dim(0)},
-		Strides: []int64{int64(ch * 2), int64(w * ch * 2), int64(h * w * ch * 2)},
-		Box:     []int{inner, tileW, tileH, 1},
+		Dims:    []int{ch, width, height, o.X.Dim(0)},
+		Strides: []int64{int64(ch * size), int64(width * ch * size), int64(height * width * ch * size)},
+		Box:     []int{inner, w, h, 1},
 	})
+	if err != nil {
+		return nil, nil, err
+	}
+	taps := o.W.Dim(1) * o.W.Dim(2) * o.W.Dim(3)
+	weights, err = c.ctx.NewTensorMap(gpu.MapSpec{
+		Type: gpu.MapBF16, Addr: o.W.Dev, Swizzle: gpu.Swizzle128,
+		Dims: []int{ch, taps, o.W.Dim(0)}, Strides: []int64{int64(ch * size), int64(taps * ch * size)}, Box: []int{inner, 1, bn},
+	})
+	return input, weights, err
+}
+
+// launchHalo fetches the input once for all taps of a frame.
+func (o Conv3D) launchHalo(c *CUDA, v convHalo) error {
+	const tileW, tileH, border, rowBytes, align, barriers = 8, 16, 2, 128, 1024, 16
+	tx, tw, err := o.maps(c, tileW+border, tileH*v.mt+border, v.bn)
 	if err != nil {
 		return err
 	}
-	taps := o.W.Dim(1) * o.W.Dim(2) * o.W.Dim(3)
-	tw, err := c.ctx.NewTensorMap(gpu.MapSpec{
-		Type: gpu.MapBF16, Addr: o.W.Dev, Swizzle: gpu.Swizzle128,
-		Dims: []int{ch, taps, n}, Strides: []int64{int64(ch * 2), int64(taps * ch * 2)}, Box: []int{inner, 1, bn},
+	n, h, w := o.W.Dim(0), o.X.Dim(1), o.X.Dim(2)
+	input := padded((tileW+border)*(tileH*v.mt+border)*rowBytes, align)
+	tiles := padded(n, v.bn) / v.bn * (padded(w, tileW) / tileW) * (padded(h, tileH*v.mt) / (tileH * v.mt)) * o.Y.Dim(0)
+	g := gpu.Grid{X: min(tiles, c.ctx.Multiprocessors()), Threads: hopperThreads,
+		SharedBytes: v.inputs*(input+barriers) + v.weights*(v.bn*rowBytes+barriers) + align}
+	return c.launch("conv3d", fmt.Sprintf("conv3d_halo_%s_%d", v.name(), o.products()), g, func(a *gpu.Args) {
+		a.Map(tx).Map(tw).Ptr(o.Bias.Dev).Ptr(o.Residual.Dev).Ptr(o.Y.Dev).I32(o.Y.Dim(0)).I32(h).I32(w).I32(o.X.Dim(3)).I32(n).
+			I32(o.W.Dim(1)).I32(o.PadT)
 	})
+}
+
+// launchTaps fetches the input anew for every tap.
+func (o Conv3D) launchTaps(c *CUDA) error {
+	n, ch := o.W.Dim(0), o.X.Dim(3)
+	bn := narrowest(n)
+	const tileW, tileH, positions = 16, 8, 128
+	h, w := o.X.Dim(1), o.X.Dim(2)
+	tx, tw, err := o.maps(c, tileW, tileH, bn)
 	if err != nil {
 		return err
 	}
 	tiles := (n + bn - 1) / bn * ((w + tileW - 1) / tileW) * ((h + tileH - 1) / tileH) * o.Y.Dim(0)
 	g := gpu.Grid{X: min(tiles, c.ctx.Multiprocessors()), Threads: hopperThreads, SharedBytes: stagesShared(positions+bn, gemmStages(bn))}
-	return c.launch("conv3d", fmt.Sprintf("conv3d_%d_%d", bn, products), g, func(a *gpu.Args) {
+	return c.launch("conv3d", fmt.Sprintf("conv3d_%d_%d", bn, o.products()), g, func(a *gpu.Args) {
 		a.Map(tx).Map(tw).Ptr(o.Bias.Dev).Ptr(o.Residual.Dev).Ptr(o.Y.Dev).I32(o.Y.Dim(0)).I32(h).I32(w).I32(ch).I32(n).
 			I32(o.W.Dim(1)).I32(o.W.Dim(2)).I32(o.W.Dim(3)).I32(o.PadT)
 	})

@@ -132,7 +132,7 @@ func stagesShared(rows, stages int) int {
 
 // gemmStages is how many stages fit beside a tile of bn columns.
 func gemmStages(bn int) int {
-	return map[int]int{96: 7, 128: 6, 160: 6, 192: 5, 256: 4}[bn]
+	return map[int]int{16: 8, 96: 7, 128: 6, 160: 6, 192: 5, 256: 4}[bn]
 }
 
 func (o Gemm) launchOwn(c *CUDA, bn int) error {

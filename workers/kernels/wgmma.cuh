@@ -26,6 +26,20 @@ DEV void fence_regs(float (&d)[N]) { // keeps reads of accumulators behind the w
 #pragma unroll
   for (int i = 0; i < N; i++) asm volatile("" : "+f"(d[i])::"memory");
 }
+DEV void wgmma_bf16(float (&d)[8], u64 a, u64 b, int acc) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %10, 0;\n"
+    "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7},\n"
+    "%8, %9, p, 1, 1, 0, 0; }\n"
+    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+    : "l"(a), "l"(b), "r"(acc));
+}
+DEV void wgmma_e4m3(float (&d)[8], u64 a, u64 b, int acc) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %10, 0;\n"
+    "wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e4m3 {%0, %1, %2, %3, %4, %5, %6, %7},\n"
+    "%8, %9, p, 1, 1; }\n"
+    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+    : "l"(a), "l"(b), "r"(acc));
+}
 DEV void wgmma_bf16(float (&d)[48], u64 a, u64 b, int acc) {
   asm volatile("{ .reg .pred p; setp.ne.b32 p, %50, 0;\n"
     "wgmma.mma_async.sync.aligned.m64n96k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47},\n"

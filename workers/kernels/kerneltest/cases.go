@@ -238,6 +238,7 @@ func convCases(quick bool) []Case {
 	shapes := []shape{
 		{3, 9, 17, 16, 32, 3, 3, 3, 2, 1, 1}, {4, 8, 16, 96, 96, 3, 3, 3, 0, 1, 1}, {1, 10, 35, 192, 200, 1, 3, 3, 0, 1, 1},
 		{5, 5, 5, 64, 128, 3, 1, 1, 2, 1, 1}, {2, 12, 20, 32, 8, 1, 1, 1, 0, 1, 1}, {2, 7, 9, 48, 192, 3, 3, 3, 2, 1, 1},
+		{3, 17, 9, 96, 16, 3, 3, 3, 2, 1, 1}, {1, 35, 21, 96, 96, 1, 3, 3, 0, 1, 1}, {2, 18, 11, 80, 192, 3, 3, 3, 2, 1, 1},
 		{2, 8, 12, 24, 16, 1, 3, 3, 0, 1, 2}, {6, 4, 4, 8, 12, 3, 3, 3, 2, 2, 2},
 	}
 	if quick {
@@ -249,7 +250,7 @@ func convCases(quick bool) []Case {
 			ho, wo := (z.h+z.ss-1)/z.ss, (z.w+z.ss-1)/z.ss
 			o := kernels.Conv3D{X: s.Normal(bf16, 1, z.t, z.h, z.w, z.c), W: s.Normal(bf16, 0.2, z.n, z.kt, z.kh, z.kw, z.c), Bias: s.Normal(bf16, 1, z.n),
 				Y: s.Dense(RoundBF16, bf16, to, ho, wo, z.n), PadT: z.pad, StrideT: z.st, StrideS: z.ss}
-			if z.c == 96 {
+			if z.c == 96 && z.n == 96 {
 				o.Residual = s.Normal(bf16, 1, to, ho, wo, z.n)
 			}
 			return o

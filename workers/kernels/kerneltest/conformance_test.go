@@ -92,3 +92,15 @@ func TestGemmImplementations(t *testing.T) {
 		})
 	}
 }
+
+// TestConvolutionImplementations runs every implementation of the convolution.
+func TestConvolutionImplementations(t *testing.T) {
+	if *force != "" || *only != "" && !strings.HasPrefix(*only, "conv3d") {
+		t.Skip("other cases are asked for")
+	}
+	for _, n := range []string{"taps", "halo 192x1", "halo 96x2", "halo 128x2", "halo 16x2"} {
+		t.Run(strings.ReplaceAll(n, " ", "_"), func(t *testing.T) {
+			onGPU(t, kernels.CUDAOptions{Force: n}, func(c *kernels.CUDA) { suite(t, c, "conv3d") })
+		})
+	}
+}

@@ -1,0 +1,408 @@
+package kernels
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Shapes of one layer of the world model that the service is built for: a chunk of four
+// latent frames of 60 x 104, patches of 2 x 2, a window of 18 frames.
+const (
+	benchTokens = 6240
+	benchKeys   = 28080
+	benchHeads  = 40
+	benchDim    = benchHeads * HeadDim
+	benchFFN    = 13824
+	benchText   = 512
+)
+
+type gemmShape struct {
+	name string
+	n, k int
+	f    Function
+}
+
+// benchGemms are the products of one layer: six, of four kinds.
+func benchGemms() []gemmShape {
+	return []gemmShape{
+		{"qkv", 3 * benchDim, benchDim, Identity}, {"self o", benchDim, benchDim, Identity}, {"cross q", benchDim, benchDim, Identity},
+		{"cross o", benchDim, benchDim, Identity}, {"ffn up", benchFFN, benchDim, GELU}, {"ffn down", benchDim, benchFFN, Identity},
+	}
+}
+
+func (b *bench) product(d DType, s gemmShape) (Gemm, error) {
+	var errs [6]error
+	o := Gemm{F: s.f}
+	o.A, errs[0] = b.normal(d, 1, benchTokens, s.k)
+	o.B, errs[1] = b.normal(d, 0.02, s.n, s.k)
+	o.D, errs[2] = b.c.New(BF16, benchTokens, s.n)
+	if d == E4M3 {
+		o.ScaleA, errs[3] = b.ones(benchTokens, 0.01)
+		o.ScaleB, errs[4] = b.ones(s.n, 0.01)
+	}
+	if s.f != Identity {
+		o.Bias, errs[5] = b.normal(BF16, 0.1, s.n)
+	}
+	return o, errors.Join(errs[:]...)
+}
+
+// checkGemm compares 48 elements, the corners among them, with float64.
+func (b *bench) checkGemm(o Gemm) (float64, error) {
+	var r relative
+	m, n := o.A.Dim(0), o.B.Dim(0)
+	bias := o.Bias
+	if !bias.Absent() {
+		var err error
+		if bias, err = b.fetch(o.Bias); err != nil {
+			return 0, err
+		}
+	}
+	for i := range 48 {
+		row, col := i*7919%m, i*104729%n
+		if i == 0 {
+			row, col = m-1, n-1
+		}
+		x, err := b.fetch(o.A.Rows(row, row+1))
+		if err != nil {
+			return 0, err
+		}
+		w, err := b.fetch(o.B.Rows(col, col+1))
+		if err != nil {
+			return 0, err
+		}
+		d, err := b.fetch(o.D.Rows(row, row+1))
+		if err != nil {
+			return 0, err
+		}
+		var v float64
+		for k := range o.A.Dim(1) {
+			v += x.Get(k) * w.Get(k)
+		}
+		if o.A.Type == E4M3 {
+			v *= 0.01 * 0.01
+		}
+		if !bias.Absent() {
+			v += bias.Get(col)
+		}
+		r.add(d.Get(col), o.F.Apply(v))
+	}
+	return r.value(), nil
+}
+
+func (b *bench) gemms() error {
+	for _, d := range []DType{BF16, E4M3} {
+		if err := b.gemmsOf(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) gemmsOf(d DType) error {
+	mark := b.c.Mark()
+	var all []Gemm
+	var flop float64
+	seen := map[string]bool{}
+	for _, s := range benchGemms() {
+		o, err := b.product(d, s)
+		if err != nil {
+			return err
+		}
+		all = append(all, o)
+		one := 2 * float64(benchTokens) * float64(s.n) * float64(s.k)
+		flop += one
+		shape := fmt.Sprintf("%dx%dx%d", benchTokens, s.n, s.k)
+		if seen[shape] {
+			continue
+		}
+		seen[shape] = true
+		if err := b.c.Run(o); err != nil {
+			return err
+		}
+		times, err := b.c.Tune(o)
+		if err != nil {
+			return err
+		}
+		own, lt := bestOf(times, "own"), bestOf(times, "cublaslt")
+		for _, t := range times {
+			l := load{name: "gemm " + d.String() + " " + s.name, shape: shape, by: t.Name, flop: one}
+			if t.Name == own || t.Name == lt {
+				run := b.runner(o, t.Name)
+				if err := run(); err != nil {
+					return err
+				}
+				l.check = func() (float64, error) { return b.checkGemm(o) }
+			}
+			if err := b.add(l, "burst", t.Time); err != nil {
+				return err
+			}
+		}
+	}
+	for _, by := range []string{"own", "cublaslt", "own", "cublaslt"} { // twice, so that a drift of the card shows
+		if err := b.sustainedGemms(d, all, by, flop); err != nil {
+			return err
+		}
+	}
+	return b.c.Release(mark)
+}
+
+// runner runs one implementation of a product.
+func (b *bench) runner(o Gemm, name string) func() error {
+	for _, k := range o.candidates(b.c) {
+		if k.name == name {
+			return k.run
+		}
+	}
+	return func() error { return fmt.Errorf("%w: %s", ErrUnsupported, name) }
+}
+
+func bestOf(t []Timing, prefix string) string {
+	for _, x := range t {
+		if len(x.Name) >= len(prefix) && x.Name[:len(prefix)] == prefix {
+			return x.Name
+		}
+	}
+	return ""
+}
+
+func (b *bench) sustainedGemms(d DType, all []Gemm, by string, flop float64) error {
+	var runs []func() error
+	for _, o := range all {
+		times, err := b.c.Tune(o)
+		if err != nil {
+			return err
+		}
+		name := bestOf(times, by)
+		if name == "" {
+			return nil // cuBLASLt is not here
+		}
+		runs = append(runs, b.runner(o, name))
+	}
+	return b.sustained(load{name: "gemm " + d.String() + " six of a layer", shape: "M 6240", by: by, flop: flop, run: func() error {
+		for _, r := range runs {
+			if err := r(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+}
+
+func (b *bench) attention(d DType, queries, keys, heads int) (Attention, error) {
+	var errs [4]error
+	o := Attention{Keys: keys, Scale: float32(1 / math.Sqrt(HeadDim)), ValueScale: 1}
+	o.Q, errs[0] = b.normal(d, 1, queries, heads*HeadDim)
+	o.K, errs[1] = b.normal(d, 1, keys, heads*HeadDim)
+	if d == E4M3 {
+		o.V, errs[2] = b.normal(d, 1, heads*HeadDim, keys)
+		o.Scale /= 120 * 120 // the quantised numbers have a deviation of about 120
+		o.ValueScale = 1.0 / 120
+	} else {
+		o.V, errs[2] = b.normal(d, 1, keys, heads*HeadDim)
+	}
+	o.O, errs[3] = b.c.New(BF16, queries, heads*HeadDim)
+	return o, errors.Join(errs[:]...)
+}
+
+// checkAttention compares three queries of the last head with float64.
+func (b *bench) checkAttention(o Attention) (float64, error) {
+	var r relative
+	h := o.Heads() - 1
+	head := func(t Tensor) (Tensor, error) { return b.fetch(t.Columns(h*HeadDim, (h+1)*HeadDim)) }
+	k, err := head(o.K)
+	if err != nil {
+		return 0, err
+	}
+	v := o.V
+	if v.Type == E4M3 {
+		v, err = b.fetch(v.Rows(h*HeadDim, (h+1)*HeadDim))
+	} else {
+		v, err = head(v)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, q := range []int{0, o.Q.Dim(0) / 2, o.Q.Dim(0) - 1} {
+		x, err := head(o.Q.Rows(q, q+1))
+		if err != nil {
+			return 0, err
+		}
+		got, err := head(o.O.Rows(q, q+1))
+		if err != nil {
+			return 0, err
+		}
+		want := Layout(F32, 1, HeadDim)
+		want.Host = make([]byte, want.Span())
+		Attention{Q: x, K: k, V: v, O: want, Keys: o.Keys, Scale: o.Scale, ValueScale: o.ValueScale}.reference()
+		for e := range HeadDim {
+			r.add(got.Get(e), want.Get(e))
+		}
+	}
+	return r.value(), nil
+}
+
+func (b *bench) attentions() error {
+	for _, d := range []DType{BF16, E4M3} {
+		for _, z := range [][3]int{{benchTokens, benchKeys, benchHeads}, {benchTokens, benchText, benchHeads}, {benchTokens, benchKeys, benchHeads / 2}} {
+			mark := b.c.Mark()
+			o, err := b.attention(d, z[0], z[1], z[2])
+			if err != nil {
+				return err
+			}
+			l := load{name: "attention " + d.String(), shape: fmt.Sprintf("%d x %d, %d heads", z[0], z[1], z[2]), by: "own",
+				flop: 4 * float64(z[0]) * float64(z[1]) * float64(z[2]) * HeadDim, run: func() error { return b.c.Run(o) },
+				check: func() (float64, error) { return b.checkAttention(o) }}
+			if err := b.burst(l); err != nil {
+				return err
+			}
+			if z[1] == benchKeys && z[2] == benchHeads {
+				if err := b.sustained(l); err != nil {
+					return err
+				}
+			}
+			if err := b.c.Release(mark); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// layers measures a layer's products and attention together, by the fastest of each.
+func (b *bench) layers() error {
+	if b.o.Sustain == 0 {
+		return nil
+	}
+	for _, d := range []DType{BF16, E4M3} {
+		mark := b.c.Mark()
+		flop := 4 * float64(benchTokens) * benchKeys * benchDim
+		var ops []Op
+		for _, s := range benchGemms() {
+			o, err := b.product(d, s)
+			if err != nil {
+				return err
+			}
+			if b.c.choices.Best(o.key()) == "" {
+				if _, err := b.c.Tune(o); err != nil {
+					return err
+				}
+			}
+			ops = append(ops, o)
+			flop += 2 * float64(benchTokens) * float64(s.n) * float64(s.k)
+		}
+		a, err := b.attention(d, benchTokens, benchKeys, benchHeads)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, a)
+		l := load{name: "layer " + d.String(), shape: "6 products + attention", by: "chosen", flop: flop, run: func() error {
+			for _, o := range ops {
+				if err := b.c.Run(o); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+		if err := errors.Join(b.sustained(l), b.c.Release(mark)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// convShape is a convolution of the VAE's decoder and how often it occurs in a chunk.
+type convShape struct {
+	count, t, h, w, c, n, kt, ks int
+}
+
+// benchConvs are all convolutions of decoding four latent frames into 16 of 832 x 480.
+func benchConvs() []convShape {
+	return []convShape{
+		{1, 4, 60, 104, 16, 384, 3, 3}, {10, 4, 60, 104, 384, 384, 3, 3}, {1, 4, 60, 104, 384, 1152, 1, 1}, {1, 4, 60, 104, 384, 384, 1, 1},
+		{1, 4, 60, 104, 384, 768, 3, 1}, {1, 8, 120, 208, 384, 192, 1, 3}, {1, 8, 120, 208, 192, 384, 3, 3}, {1, 8, 120, 208, 192, 384, 1, 1},
+		{5, 8, 120, 208, 384, 384, 3, 3}, {1, 8, 120, 208, 384, 768, 3, 1}, {1, 16, 240, 416, 384, 192, 1, 3}, {6, 16, 240, 416, 192, 192, 3, 3},
+		{1, 16, 480, 832, 192, 96, 1, 3}, {6, 16, 480, 832, 96, 96, 3, 3}, {1, 16, 480, 832, 96, 8, 3, 3},
+	}
+}
+
+func (b *bench) convs() error {
+	var total time.Duration
+	var flop float64
+	for _, z := range benchConvs() {
+		mark := b.c.Mark()
+		var errs [4]error
+		o := Conv3D{}
+		frames := z.t + z.kt - 1 // the last frames of the chunk before come first
+		o.X, errs[0] = b.normal(BF16, 1, frames, z.h, z.w, z.c)
+		o.W, errs[1] = b.normal(BF16, 0.02, z.n, z.kt, z.ks, z.ks, z.c)
+		o.Bias, errs[2] = b.normal(BF16, 0.1, z.n)
+		o.Y, errs[3] = b.c.New(BF16, z.t, z.h, z.w, z.n)
+		if err := errors.Join(errs[:]...); err != nil {
+			return err
+		}
+		one := 2 * float64(z.t*z.h*z.w) * float64(z.n*z.kt*z.ks*z.ks) * float64(z.c)
+		shape := fmt.Sprintf("%dx%dx%d %d>%d k%d%d%d", z.t, z.h, z.w, z.c, z.n, z.kt, z.ks, z.ks)
+		best := time.Duration(math.MaxInt64)
+		for _, k := range o.candidates(b.c) {
+			l := load{name: fmt.Sprintf("conv3d, %d times", z.count), shape: shape, by: k.name, flop: one, run: k.run,
+				check: func() (float64, error) { return b.checkConv(o) }}
+			if err := b.burst(l); err != nil {
+				return err
+			}
+			best = min(best, b.rows[len(b.rows)-1].Time)
+		}
+		total += best * time.Duration(z.count)
+		flop += one * float64(z.count)
+		if err := b.c.Release(mark); err != nil {
+			return err
+		}
+	}
+	return b.add(load{name: "conv3d, all of a decode", shape: "4 latent > 16 frames", by: "best", flop: flop}, "burst", total)
+}
+
+// checkConv compares sampled outputs, corners among them, with float64.
+func (b *bench) checkConv(o Conv3D) (float64, error) {
+	var r relative
+	w, err := b.fetch(o.W)
+	if err != nil {
+		return 0, err
+	}
+	bias, err := b.fetch(o.Bias)
+	if err != nil {
+		return 0, err
+	}
+	h, wd, c, n := o.X.Dim(1), o.X.Dim(2), o.X.Dim(3), o.W.Dim(0)
+	kt, kh, kw := o.W.Dim(1), o.W.Dim(2), o.W.Dim(3)
+	for i := range 12 {
+		f, y, x := i%o.Y.Dim(0), i*41%h, i*67%wd
+		if i < 2 {
+			f, y, x = (o.Y.Dim(0)-1)*i, (h-1)*i, (wd-1)*i
+		}
+		got, err := b.fetch(o.Y.Rows(f, f+1).Reshape(h, wd, n).Rows(y, y+1).Reshape(wd, n).Rows(x, x+1))
+		if err != nil {
+			return 0, err
+		}
+		sums := make([]float64, n)
+		for tap := range kt * kh * kw {
+			a, p, q := f+tap/(kh*kw)-o.PadT, y+tap/kw%kh-kh/2, x+tap%kw-kw/2
+			if a < 0 || p < 0 || p >= h || q < 0 || q >= wd {
+				continue
+			}
+			in, err := b.fetch(o.X.Rows(a, a+1).Reshape(h, wd, c).Rows(p, p+1).Reshape(wd, c).Rows(q, q+1))
+			if err != nil {
+				return 0, err
+			}
+			for ch := range min(n, 16) {
+				for k := range c {
+					sums[ch] += in.Get(k) * w.Get((ch*kt*kh*kw+tap)*c+k)
+				}
+			}
+		}
+		for ch := range min(n, 16) {
+			r.add(got.Get(ch), sums[ch]+bias.Get(ch))
+		}
+	}
+	return r.value(), nil
+}
