@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -105,6 +106,11 @@ func (c *S3Config) validate() error {
 	}
 	if c.Prefix != "" && ValidateKey(strings.TrimSuffix(c.Prefix, "/")) != nil {
 		return fmt.Errorf("the prefix %q is no valid key", c.Prefix)
+	}
+	for _, endpoint := range []string{c.Endpoint, c.PublicEndpoint} {
+		if u, err := url.Parse(endpoint); err != nil || endpoint != "" && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return fmt.Errorf("the endpoint %q is no http or https address", endpoint)
+		}
 	}
 	if (c.AccessKey == "") != (c.SecretKey == "") {
 		return errors.New("access key and secret key go together")

@@ -135,6 +135,7 @@ func TestS3ConfigIsChecked(t *testing.T) {
 		"half a key pair":  {Bucket: "b", AccessKey: "a"},
 		"a bad prefix":     {Bucket: "b", Prefix: "../x"},
 		"unknown checksum": {Bucket: "b", Checksums: "sometimes"},
+		"no scheme":        {Bucket: "b", Endpoint: "localhost:9000"},
 		"tiny parts":       {Bucket: "b", PartBytes: 1000},
 	} {
 		if _, err := storage.NewS3(t.Context(), cfg); err == nil {

@@ -65,8 +65,8 @@ func jointFacts(parts []string) (mp4Want, error) {
 			first = facts
 			want = mp4Want{width: facts.width, height: facts.height, fps: int(fps)}
 		}
-		if facts.width != first.width || facts.height != first.height || facts.mediaTimescale != first.mediaTimescale ||
-			!bytes.Equal(facts.avcC, first.avcC) {
+		// The decoder's configuration holds the size too.
+		if facts.mediaTimescale != first.mediaTimescale || !bytes.Equal(facts.avcC, first.avcC) {
 			return mp4Want{}, fmt.Errorf("%w: part %d has another size, rate or encoding than part 0", ErrGeometry, i)
 		}
 		want.frames += facts.frames

@@ -28,7 +28,8 @@ const (
 // MP4Options shapes one MP4 file.
 type MP4Options struct {
 	FFmpeg
-	// Dest is the file to make; it must not exist, and it appears only whole, when Close succeeds. Temporary files lie in its folder.
+	// Dest is the file to make; it must not exist, and it appears only whole, when Close succeeds. Temporary files lie in its folder,
+	// under names that begin with ".mp4-"; only a killed process leaves one.
 	Dest string
 	// Width and Height are even numbers of pixels, FPS a whole number of frames a second.
 	Width, Height, FPS int
