@@ -13,7 +13,7 @@ type air struct {
 func newAir(w *World, v *view) *air {
 	a := &air{fog: make([]uint64, len(v.depths)), mist: make([]uint64, len(v.depths))}
 	for i, fixed := range v.depths {
-		depth := float64(fixed) / (1 << depthBits)
+		depth := float64(float64(fixed) / (1 << depthBits))
 		thin := float64(depth * w.look.haze / 3300)
 		clear := expNegative(float64(thin * (0.45 + float64(0.4*thin))))
 		// Whatever the haze, the end of the map is out of sight.

@@ -9,25 +9,57 @@ import "math"
 func mix(a, b, t float64) float64 { return a + float64((b-a)*t) }
 
 // clamp holds x between low and high.
-func clamp(x, low, high float64) float64 { return min(max(x, low), high) }
+func clamp(x, low, high float64) float64 {
+	if x < low {
+		return low
+	}
+	if x > high {
+		return high
+	}
+	return x
+}
 
-// smooth rises from 0 to 1 while x goes from low to high.
+// smooth rises from 0 to 1 while x goes from low to high; where low is above high it falls.
 func smooth(low, high, x float64) float64 {
-	t := clamp((x-low)/(high-low), 0, 1)
+	t := float64((x - low) / (high - low))
+	if t <= 0 {
+		return 0
+	}
+	if t >= 1 {
+		return 1
+	}
 	return float64(float64(t*t) * (3 - float64(2*t)))
+}
+
+// floor is the largest whole number that is not above x, |x| < 2^62.
+func floor(x float64) int64 {
+	i := int64(x)
+	if float64(i) > x {
+		i--
+	}
+	return i
 }
 
 // sinCos answers the sine and cosine of an angle in radians, |angle| < 1e8, with an error below 1e-9.
 func sinCos(angle float64) (sin, cos float64) {
-	quarter := math.Floor(float64(angle*(2/math.Pi)) + 0.5)
+	whole := floor(float64(angle*(2/math.Pi)) + 0.5)
+	quarter := float64(whole)
 	// pi/2 in two parts keeps the reduced angle exact to about 1e-17 for the angles of any flight.
 	const high, low = 1.5707963267341256, 6.077100506506192e-11
 	r := (angle - float64(quarter*high)) - float64(quarter*low)
 	r2 := float64(r * r)
-	s := horner(r2, -1.0/39916800, 1.0/362880, -1.0/5040, 1.0/120, -1.0/6, 1)
-	s = float64(s * r)
-	c := horner(r2, 1.0/479001600, -1.0/3628800, 1.0/40320, -1.0/720, 1.0/24, -0.5, 1)
-	switch int64(quarter) & 3 {
+	s := float64(r2*(-1.0/39916800)) + 1.0/362880
+	s = float64(s*r2) - 1.0/5040
+	s = float64(s*r2) + 1.0/120
+	s = float64(s*r2) - 1.0/6
+	s = float64(r * (float64(s*r2) + 1))
+	c := float64(r2*(1.0/479001600)) - 1.0/3628800
+	c = float64(c*r2) + 1.0/40320
+	c = float64(c*r2) - 1.0/720
+	c = float64(c*r2) + 1.0/24
+	c = float64(c*r2) - 0.5
+	c = float64(c*r2) + 1
+	switch whole & 3 {
 	case 0:
 		return s, c
 	case 1:
@@ -38,23 +70,18 @@ func sinCos(angle float64) (sin, cos float64) {
 	return -c, s
 }
 
-// horner evaluates a polynomial, the highest coefficient first.
-func horner(x float64, coefficients ...float64) float64 {
-	sum := 0.0
-	for _, c := range coefficients {
-		sum = float64(sum*x) + c
-	}
-	return sum
-}
-
-// expNegative answers e to the power of -x for x >= 0 with a relative error below 1e-9.
+// expNegative answers e to the power of -x for x >= 0 with a relative error below 1e-8.
 func expNegative(x float64) float64 {
 	if x > 40 {
 		return 0
 	}
-	// e^-x = (e^(-x/1024))^1024.
-	y := horner(x/-1024, 1.0/24, 1.0/6, 0.5, 1, 1)
-	for range 10 {
+	// e^-x = (e^(-x/4096))^4096.
+	t := float64(x * (-1.0 / 4096))
+	y := float64(t*(1.0/24)) + 1.0/6
+	y = float64(y*t) + 0.5
+	y = float64(y*t) + 1
+	y = float64(y*t) + 1
+	for range 12 {
 		y = float64(y * y)
 	}
 	return y

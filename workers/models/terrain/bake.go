@@ -9,9 +9,22 @@ const (
 	shadeSide = blockSide/shadeStep + 1
 )
 
+// What changes slowly is computed at every fourth cell of a block and its rim, and in between by straight lines.
+const (
+	slowStep = 4
+	slowSide = bakeSide/slowStep + 1
+)
+
+// slow is what changes slowly: the lay of the land, the forest's patches and the ground's broad change of colour.
+type slow struct {
+	lay
+	patch, broad float64
+}
+
 // baker fills blocks. Each goroutine has its own; all give the same result.
 type baker struct {
 	world *World
+	slows [slowSide * slowSide]slow
 	bare  [bakeSide * bakeSide]float64
 	trees [bakeSide * bakeSide]float64
 	lit   [shadeSide * shadeSide]float64
@@ -21,14 +34,8 @@ type baker struct {
 func (b *baker) bake(job blockJob, into *level) {
 	spacing := float64(int64(1) << job.level)
 	x0, z0 := float64(job.key.x*blockSide), float64(job.key.z*blockSide)
-	relief := &b.world.relief
-	for row := range bakeSide {
-		z := float64((z0 + float64(row-bakeRim)) * spacing)
-		for column := range bakeSide {
-			x := float64((x0 + float64(column-bakeRim)) * spacing)
-			b.bare[row*bakeSide+column] = relief.height(x, z, spacing)
-		}
-	}
+	b.survey(x0, z0, spacing)
+	b.raise(x0, z0, spacing)
 	b.sunlight(x0, z0, spacing)
 	b.plant(x0, z0, spacing)
 	slotX := int(uint64(job.key.x)%blocksSide) * blockSide
@@ -39,6 +46,40 @@ func (b *baker) bake(job blockJob, into *level) {
 			height, c := b.cell(x0, z0, row, column, spacing)
 			into.heights[at+column] = uint16(float64(height*64) + 0.5)
 			into.colours[at+column] = c
+		}
+	}
+}
+
+// survey computes what changes slowly.
+func (b *baker) survey(x0, z0, spacing float64) {
+	for row := range slowSide {
+		z := float64((z0 + float64(row*slowStep-bakeRim)) * spacing)
+		for column := range slowSide {
+			x := float64((x0 + float64(column*slowStep-bakeRim)) * spacing)
+			b.slows[row*slowSide+column] = slow{lay: b.world.layAt(x, z), patch: b.world.patchAt(x, z), broad: b.world.broadAt(x, z)}
+		}
+	}
+}
+
+// slowAt interpolates at a cell of the block with its rim.
+func (b *baker) slowAt(row, column int) slow {
+	i := row/slowStep*slowSide + column/slowStep
+	s, t := float64(column%slowStep)/slowStep, float64(row%slowStep)/slowStep
+	p, q, u, v := &b.slows[i], &b.slows[i+1], &b.slows[i+slowSide], &b.slows[i+slowSide+1]
+	between := func(p, q, u, v float64) float64 { return mix(mix(p, q, s), mix(u, v, s), t) }
+	return slow{
+		lay:   lay{continent: between(p.continent, q.continent, u.continent, v.continent), mask: between(p.mask, q.mask, u.mask, v.mask)},
+		patch: between(p.patch, q.patch, u.patch, v.patch), broad: between(p.broad, q.broad, u.broad, v.broad),
+	}
+}
+
+// raise computes the bare ground.
+func (b *baker) raise(x0, z0, spacing float64) {
+	for row := range bakeSide {
+		z := float64((z0 + float64(row-bakeRim)) * spacing)
+		for column := range bakeSide {
+			x := float64((x0 + float64(column-bakeRim)) * spacing)
+			b.bare[row*bakeSide+column] = b.world.heightOn(b.slowAt(row, column).lay, x, z, spacing)
 		}
 	}
 }
@@ -86,7 +127,7 @@ func (b *baker) plant(x0, z0, spacing float64) {
 			}
 			x := float64((x0 + float64(column-bakeRim)) * spacing)
 			slope := steepness(b.bare[i+1]-b.bare[i-1], b.bare[i+bakeSide]-b.bare[i-bakeSide], spacing)
-			b.trees[i] = w.trees(x, z, over, slope, spacing)
+			b.trees[i] = w.trees(x, z, over, slope, b.slowAt(row, column).patch, spacing)
 		}
 	}
 }
@@ -107,13 +148,13 @@ func (b *baker) cell(x0, z0 float64, row, column int, spacing float64) (height f
 	i := (row+bakeRim)*bakeSide + column + bakeRim
 	over := b.bare[i] - seaLevel
 	if over <= 0 {
-		return seaLevel, w.water(x, z, -over, b.light(row, column)).cell() | cellWater
+		return seaLevel, w.water(-over, b.slowAt(row+bakeRim, column+bakeRim).patch, b.light(row, column)).cell() | cellWater
 	}
 	top := func(j int) float64 { return max(b.bare[j], seaLevel) + b.trees[j] }
 	dx, dz := top(i+1)-top(i-1), top(i+bakeSide)-top(i-bakeSide)
 	bareSlope := steepness(b.bare[i+1]-b.bare[i-1], b.bare[i+bakeSide]-b.bare[i-bakeSide], spacing)
 	hollow := float64(0.25*(top(i+1)+top(i-1)+top(i+bakeSide)+top(i-bakeSide))) - top(i)
-	ground := w.ground(x, z, over, bareSlope, b.trees[i], spacing)
+	ground := w.ground(x, z, over, bareSlope, b.trees[i], b.slowAt(row+bakeRim, column+bakeRim).broad, spacing)
 	return top(i), w.lit(ground, dx, dz, spacing, hollow, b.light(row, column)).cell()
 }
 

@@ -36,15 +36,16 @@ func (c colour) grey(t float64) colour {
 
 // shown bends what is brighter than a screen can show.
 func (c colour) shown() colour {
+	return colour{shownValue(c[0]), shownValue(c[1]), shownValue(c[2])}
+}
+
+func shownValue(v float64) float64 {
 	const knee = 0.75
-	for i, v := range c {
-		if v > knee {
-			over := (v - knee) / (1 - knee)
-			c[i] = knee + float64((1-knee)*(over/(1+over)))*1.15
-		}
-		c[i] = clamp(c[i], 0, 1)
+	if v > knee {
+		over := float64((v - knee) / (1 - knee))
+		v = knee + float64((1.15*(1-knee))*(over/(1+over)))
 	}
-	return c
+	return clamp(v, 0, 1)
 }
 
 // packed is a colour in BT.709 limited range YCbCr, three lanes of 21 bits in one word: luma lowest, then Cb, then Cr, each 12 bits
@@ -59,13 +60,12 @@ const (
 	lanesMask = (1<<valueBits - 1) | (1<<valueBits-1)<<laneBits | (1<<valueBits-1)<<(2*laneBits)
 )
 
-// ycc converts a colour to luma and chroma in units of 1/16 of an 8-bit step.
+// ycc converts a shown colour to luma and chroma in units of 1/16 of an 8-bit step.
 func (c colour) ycc() (y, cb, cr int) {
 	luma := c.luma()
-	fixed := func(v float64) int { return int(clamp(float64(v*16)+0.5, 0, 4095)) }
-	y = fixed(16 + float64(219*luma))
-	cb = fixed(128 + float64((c[2]-luma)*(224/1.8556)))
-	cr = fixed(128 + float64((c[0]-luma)*(224/1.5748)))
+	y = int(float64(luma*(219*16)) + 256.5)
+	cb = int(float64((c[2]-luma)*(224*16/1.8556)) + 2048.5)
+	cr = int(float64((c[0]-luma)*(224*16/1.5748)) + 2048.5)
 	return y, cb, cr
 }
 

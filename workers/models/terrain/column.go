@@ -26,7 +26,7 @@ func newStrip(height int) *strip {
 func (s *scene) column(x int, work *strip, sums []packed) {
 	clear(sums)
 	v := s.view
-	aside := (float64(x) + 0.5 - float64(v.width)/2) / v.focal
+	aside := (float64(x) + 0.5 - float64(float64(v.width)/2)) / v.focal
 	rayX := int64(float64((s.sin + float64(s.cos*aside)) * (1 << rayBits)))
 	rayZ := int64(float64((s.cos - float64(s.sin*aside)) * (1 << rayBits)))
 	glare := s.glareX[x]

@@ -3,25 +3,39 @@ package terrain
 import "math"
 
 // trees is the height of the tree tops over a point, 0 where none stands. Far away, single trees melt into an even cover.
-func (w *World) trees(x, z, over, slope, spacing float64) float64 {
+func (w *World) trees(x, z, over, slope, patch, spacing float64) float64 {
 	k := &w.look
-	cover := w.forestCover(x, z, over, slope)
+	cover := w.forestCover(over, slope, patch)
 	if cover <= 0 {
 		return 0
 	}
 	crown := 0.5
 	if spacing < 4 {
-		coarse, _, _ := w.noise.at(x/6.1+5.5, z/6.1)
-		fine, _, _ := w.noise.at(x/2.9, z/2.9+8.5)
-		crown = clamp(0.5+float64(0.8*coarse)+float64(0.45*fine), 0, 1.2)
+		crown = clamp(0.5+float64(0.8*w.noise.at(x/6.1+5.5, z/6.1))+float64(0.45*w.noise.at(x/2.9, z/2.9+8.5)), 0, 1.2)
 	}
 	return float64(float64(k.canopy*min(1, float64(k.forest*2))) * float64(smooth(0.1, 0.7, cover)*crown))
 }
 
+// patchAt and broadAt are the slow changes of the forest and of the ground's colour, -1..1.
+func (w *World) patchAt(x, z float64) float64 { return w.noise.sum(x/310+3.3, z/310-7.7, 3, 0.55) }
+func (w *World) broadAt(x, z float64) float64 { return w.noise.sum(x/170+11, z/170+2, 2, 0.5) }
+
+// grain is the quick change of the ground's colour: two sizes of spots, -1..1, of which far levels keep coarser ones.
+func (w *World) grain(x, z, spacing float64) (fine, grain float64) {
+	size := 9.3
+	if spacing > 2 {
+		size = float64(spacing * 4)
+	}
+	fine = w.noise.at(x/size, z/size)
+	if spacing < 2 {
+		grain = w.noise.at(x/2.3+40, z/2.3)
+	}
+	return fine, grain
+}
+
 // forestCover is how densely trees stand, 0..1.
-func (w *World) forestCover(x, z, over, slope float64) float64 {
+func (w *World) forestCover(over, slope, patch float64) float64 {
 	k := &w.look
-	patch := w.noise.sum(x/310+3.3, z/310-7.7, 3, 0.55)
 	cover := smooth(-0.12, 0.12, patch+float64((k.forest-0.5)*1.1))
 	cover = float64(cover * smooth(3, 9, over))
 	cover = float64(cover * (1 - smooth(k.treeLine, k.treeLine+40, over+float64(patch*30))))
@@ -29,28 +43,27 @@ func (w *World) forestCover(x, z, over, slope float64) float64 {
 }
 
 // ground is the unlit colour of dry land.
-func (w *World) ground(x, z, over, slope, trees, spacing float64) colour {
+func (w *World) ground(x, z, over, slope, trees, broad, spacing float64) colour {
 	k := &w.look
-	broad := w.noise.sum(x/170+11, z/170+2, 2, 0.5)
-	fine, _, _ := w.noise.at(x/9.3, z/9.3)
-	if spacing > 3 {
-		fine = 0
-	}
-	grain := 0.0
-	if spacing < 2 {
-		grain, _, _ = w.noise.at(x/2.3+40, z/2.3)
-	}
+	fine, grain := w.grain(x, z, spacing)
 	c := k.grass.mix(k.dry, smooth(-0.35, 0.5, broad+float64(fine*0.25)))
-	c = c.mix(k.soil, float64(0.75*smooth(0.32, 0.62, slope+float64(broad*0.12)+float64(fine*0.1))))
+	if soil := smooth(0.32, 0.62, slope+float64(broad*0.12)+float64(fine*0.1)); soil > 0 {
+		c = c.mix(k.soil, float64(0.75*soil))
+	}
 	if trees > 0 {
 		shade := 0.72 + float64(0.5*smooth(0, k.canopy+0.1, trees))
 		crown := k.lush.mix(k.grass, clamp(0.15+float64(fine*0.35)+float64(broad*0.2), 0, 0.6)).scale(shade)
 		c = c.mix(crown, smooth(0, float64(k.canopy*0.25), trees))
 	}
-	c = c.mix(w.rock(x, z, over, broad, fine), w.bareRock(over, slope, broad, fine))
-	c = c.mix(k.shore, float64(smooth(5.5, 1.8, over+float64(broad*2.2))*smooth(0.5, 0.25, slope)))
-	snow := float64(smooth(k.snowLine-26, k.snowLine+26, over+float64(broad*46)+float64(fine*10)) * smooth(1.15, 0.7, slope+float64(fine*0.12)))
-	c = c.mix(k.snow, snow)
+	if bare := w.bareRock(over, slope, broad, fine); bare > 0 {
+		c = c.mix(w.rock(over, broad, fine), bare)
+	}
+	if low := smooth(5.5, 1.8, over+float64(broad*2.2)); low > 0 {
+		c = c.mix(k.shore, float64(low*smooth(0.5, 0.25, slope)))
+	}
+	if high := smooth(k.snowLine-26, k.snowLine+26, over+float64(broad*46)+float64(fine*10)); high > 0 {
+		c = c.mix(k.snow, float64(high*smooth(1.15, 0.7, slope+float64(fine*0.12))))
+	}
 	return c.scale(1 + float64(0.10*fine) + float64(0.07*grain))
 }
 
@@ -58,11 +71,17 @@ func (w *World) ground(x, z, over, slope, trees, spacing float64) colour {
 func (w *World) bareRock(over, slope, broad, fine float64) float64 {
 	steep := smooth(0.5, 0.9, slope+float64(broad*0.16)+float64(fine*0.14))
 	high := float64(0.75 * smooth(w.look.treeLine+10, w.look.treeLine+120, over+float64(broad*50)))
-	return max(steep, float64(high*smooth(0.12, 0.5, slope+float64(fine*0.2))))
+	if high > 0 {
+		high = float64(high * smooth(0.12, 0.5, slope+float64(fine*0.2)))
+	}
+	if high > steep {
+		return high
+	}
+	return steep
 }
 
 // rock is banded stone.
-func (w *World) rock(x, z, over, broad, fine float64) colour {
+func (w *World) rock(over, broad, fine float64) colour {
 	k := &w.look
 	band, _ := sinCos(float64(over*0.21) + float64(broad*2.6))
 	thin, _ := sinCos(float64(over*0.83) + float64(broad*5.1))
@@ -71,13 +90,15 @@ func (w *World) rock(x, z, over, broad, fine float64) colour {
 }
 
 // water is the colour of the water itself; what it mirrors is added when it is seen.
-func (w *World) water(x, z, depth, open float64) colour {
+func (w *World) water(depth, patch, open float64) colour {
 	k := &w.look
-	patch := w.noise.sum(x/240, z/240, 2, 0.5)
 	c := k.shallow.mix(k.deep, smooth(0, 34, depth+float64(patch*5)))
 	c = c.mix(k.shore, float64(0.75*smooth(3.2, 0, depth)))
 	light := w.light.ambient.scale(0.8).add(w.light.sun.scale(float64(0.55 * open)))
 	lit := c.times(light)
+	if k.glow == 0 {
+		return lit
+	}
 	crust := smooth(-0.1, 0.25, patch)
 	hot := c.mix(colour{0.12, 0.05, 0.04}, float64(crust*0.85))
 	return lit.mix(hot, k.glow)

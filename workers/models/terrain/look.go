@@ -89,7 +89,7 @@ func mars() biome {
 
 func volcano() biome {
 	b := temperate()
-	b.name, b.words = "volcano", []string{"volcan", "lava", "magma", "inferno", "hell", "火山"}
+	b.name, b.words = "volcano", []string{"volcan", "lava", "magma", "inferno", "火山"}
 	b.shape.land, b.shape.hills, b.shape.mountains, b.shape.peaks, b.shape.ridge, b.look.canopy = 14, 60, 330, 0.15, 0.7, 0
 	b.look.grass, b.look.dry, b.look.lush = rgb(0x3d3836), rgb(0x4c4440), rgb(0x2f2b2b)
 	b.look.soil, b.look.rock, b.look.rockDark, b.look.shore = rgb(0x453733), rgb(0x37302f), rgb(0x1f1b1c), rgb(0x2b1a16)

@@ -1,7 +1,5 @@
 package terrain
 
-import "math"
-
 // latticeSide is the period of the noise in lattice cells; a power of two.
 const latticeSide = 256
 
@@ -20,28 +18,41 @@ func newNoise(d *dice) *noise {
 	return n
 }
 
-// at is the noise at a point with its two slopes. The value lies in -1..1 and is smooth to the first derivative.
-func (n *noise) at(x, z float64) (value, slopeX, slopeZ float64) {
-	fx, fz := math.Floor(x), math.Floor(z)
-	i := uint(int64(fx)) & (latticeSide - 1)
-	j := uint(int64(fz)) & (latticeSide - 1)
-	u, v := x-fx, z-fz
-	i1, j1 := (i+1)&(latticeSide-1), (j+1)&(latticeSide-1)
-	a := float64(n.lattice[(j*latticeSide+i)&(latticeSide*latticeSide-1)])
-	b := float64(n.lattice[(j*latticeSide+i1)&(latticeSide*latticeSide-1)])
-	c := float64(n.lattice[(j1*latticeSide+i)&(latticeSide*latticeSide-1)])
-	d := float64(n.lattice[(j1*latticeSide+i1)&(latticeSide*latticeSide-1)])
-	// Quintic fade: u^3 (6u^2 - 15u + 10), and its slope 30 u^2 (u-1)^2.
-	su := float64(float64(float64(u*u)*u) * (float64(u*(float64(u*6)-15)) + 10))
-	sv := float64(float64(float64(v*v)*v) * (float64(v*(float64(v*6)-15)) + 10))
-	du := float64(30 * float64(float64(u*(u-1))*float64(u*(u-1))))
-	dv := float64(30 * float64(float64(v*(v-1))*float64(v*(v-1))))
+// corners finds the four lattice values around a point and the point's place between them.
+func (n *noise) corners(x, z float64) (a, b, c, d, u, v float64) {
+	fx, fz := floor(x), floor(z)
+	i, j := uint(fx)&(latticeSide-1), uint(fz)&(latticeSide-1)
+	row0, row1 := j*latticeSide, (j+1)&(latticeSide-1)*latticeSide
+	i1 := (i + 1) & (latticeSide - 1)
+	const mask = latticeSide*latticeSide - 1
+	return float64(n.lattice[(row0+i)&mask]), float64(n.lattice[(row0+i1)&mask]),
+		float64(n.lattice[(row1+i)&mask]), float64(n.lattice[(row1+i1)&mask]), x - float64(fx), z - float64(fz)
+}
+
+// fade is the quintic u^3 (6u^2 - 15u + 10).
+func fade(u float64) float64 {
+	return float64(float64(float64(u*u)*u) * (float64(u*(float64(u*6)-15)) + 10))
+}
+
+// at is the noise at a point, -1..1, smooth to the second derivative.
+func (n *noise) at(x, z float64) float64 {
+	a, b, c, d, u, v := n.corners(x, z)
+	su := fade(u)
+	top := a + float64((b-a)*su)
+	return top + float64((c+float64((d-c)*su)-top)*fade(v))
+}
+
+// sloped is the noise at a point with its two slopes.
+func (n *noise) sloped(x, z float64) (value, slopeX, slopeZ float64) {
+	a, b, c, d, u, v := n.corners(x, z)
+	su, sv := fade(u), fade(v)
+	hu, hv := float64(u*(u-1)), float64(v*(v-1))
 	ab, cd := b-a, d-c
 	top := a + float64(ab*su)
-	bottom := c + float64(cd*su)
-	value = top + float64((bottom-top)*sv)
-	slopeX = float64(du * (ab + float64((cd-ab)*sv)))
-	slopeZ = float64(dv * (bottom - top))
+	across := c + float64(cd*su) - top
+	value = top + float64(across*sv)
+	slopeX = float64(float64(30*float64(hu*hu)) * (ab + float64((cd-ab)*sv)))
+	slopeZ = float64(float64(30*float64(hv*hv)) * across)
 	return value, slopeX, slopeZ
 }
 
@@ -50,8 +61,7 @@ func (n *noise) at(x, z float64) (value, slopeX, slopeZ float64) {
 func (n *noise) sum(x, z float64, octaves int, gain float64) float64 {
 	total, amplitude, norm := 0.0, 1.0, 0.0
 	for range octaves {
-		value, _, _ := n.at(x, z)
-		total += float64(value * amplitude)
+		total += float64(n.at(x, z) * amplitude)
 		norm += amplitude
 		amplitude = float64(amplitude * gain)
 		x, z = turnOctave(x, z)
@@ -66,12 +76,12 @@ func turnOctave(x, z float64) (float64, float64) {
 
 // repeating is noise whose lattice repeats every period cells, a power of two up to latticeSide, starting at offset.
 func (n *noise) repeating(x, z float64, period, offset int) float64 {
-	fx, fz := math.Floor(x), math.Floor(z)
+	fx, fz := floor(x), floor(z)
 	i, j := int(fx)&(period-1), int(fz)&(period-1)
 	i1, j1 := (i+1)&(period-1), (j+1)&(period-1)
 	corner := func(i, j int) float64 {
 		return float64(n.lattice[((j+offset)&(latticeSide-1))*latticeSide+(i+offset)&(latticeSide-1)])
 	}
-	u, v := smooth(0, 1, x-fx), smooth(0, 1, z-fz)
+	u, v := smooth(0, 1, x-float64(fx)), smooth(0, 1, z-float64(fz))
 	return mix(mix(corner(i, j), corner(i1, j), u), mix(corner(i, j1), corner(i1, j1), u), v)
 }

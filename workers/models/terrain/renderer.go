@@ -96,7 +96,9 @@ func (r *Renderer) fillMap(eye eyePoint) {
 	w := wedge{x: eye.x, z: eye.z, sin: s.sin, cos: s.cos, open: s.view.open}
 	r.jobs = r.jobs[:0]
 	for k, l := range s.levels {
-		r.jobs = l.missing(r.jobs, k, w, s.view.borders[k], s.view.borders[k+1], r.lookVersion)
+		if near := max(s.view.borders[k], s.nearest); near < s.view.borders[k+1] {
+			r.jobs = l.missing(r.jobs, k, w, near, s.view.borders[k+1], r.lookVersion)
+		}
 	}
 	var next atomic.Int64
 	r.parallel(func(worker int) {

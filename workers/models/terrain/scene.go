@@ -11,8 +11,9 @@ type scene struct {
 	// x and z are the eye's place on the map with positionBits, eye its height with heightBits, horizon the row with screenBits.
 	x, z, eye, horizon int64
 	sin, cos           float64
-	// first is the sample where a frame starts: nothing nearer can be seen.
-	first int
+	// first is the sample where a frame starts, and nearest its depth in cells: nothing nearer can be seen.
+	first   int
+	nearest float64
 	// ceiling is the height that no ground exceeds, with heightBits.
 	ceiling int64
 	sky     skyRows
@@ -77,10 +78,40 @@ func (s *scene) prepare(eye eyePoint, ticks int64) {
 	s.horizon = int64(math.Floor(float64(row*(1<<screenBits)) + 0.5))
 	s.ceiling = int64(float64(s.world.highest * (1 << heightBits)))
 	s.time = ticks * 16 / TicksPerSecond
+	s.skipHidden(eye, row)
 	s.placeSun(eye, row)
 	s.prepareSky(eye, row, ticks)
 	s.placeStars(eye, row)
 	s.prepareWater(row)
+}
+
+// skipHidden finds where the nearest ground comes into the picture, and starts there. It looks at the ground of level 0 only.
+func (s *scene) skipHidden(eye eyePoint, row float64) {
+	v, w := s.view, s.world
+	// Between the points lies ground that may be higher, and on it stand trees.
+	const margin, points = 24.0, 5
+	highest := 0.0
+	for depth := nearDepth; depth < v.borders[1]+20; depth += 36 {
+		for i := range points {
+			aside := float64(float64(i-points/2) * float64(v.open*depth) / (points / 2))
+			x := eye.x + float64(s.sin*depth) + float64(s.cos*aside)
+			z := eye.z + float64(s.cos*depth) - float64(s.sin*aside)
+			if height := w.height(x, z, 24); height > highest {
+				highest = height
+			}
+		}
+	}
+	highest += margin + w.look.canopy
+	s.first, s.nearest = 0, nearDepth
+	bottom := float64(v.height) - row
+	if highest >= eye.height || bottom <= 0 {
+		return
+	}
+	hidden := min(float64(float64((eye.height-highest)*v.focal)/bottom), v.borders[1])
+	for s.first < v.starts[1] && float64(v.depths[s.first]) < float64(hidden*(1<<depthBits)) {
+		s.first++
+	}
+	s.nearest = max(float64(v.depths[s.first])/(1<<depthBits), nearDepth)
 }
 
 // placeSun finds the sun on the screen and spreads its light over columns and rows.
@@ -90,7 +121,7 @@ func (s *scene) placeSun(eye eyePoint, row float64) {
 	s.sun = disc{}
 	x, y := -1e5, row
 	if cos > 0.05 {
-		x = float64(v.width)/2 + float64(v.focal*(sin/cos))
+		x = float64(float64(v.width)/2) + float64(v.focal*(sin/cos))
 		y = row - float64(v.focal*(w.sunRise/cos))
 		s.sun = disc{x: x, y: y, radius: float64(v.focal * 0.019), bright: w.light.disc}
 	}
@@ -146,7 +177,7 @@ func (s *scene) placeStars(eye eyePoint, row float64) {
 		if cos < 0.3 {
 			continue
 		}
-		x := float64(v.width)/2 + float64(v.focal*(sin/cos))
+		x := float64(float64(v.width)/2) + float64(v.focal*(sin/cos))
 		y := row - float64(v.focal*(star.rise/cos))
 		if x < 0 || y < 0 || x >= float64(v.width) || y >= float64(v.height) {
 			continue

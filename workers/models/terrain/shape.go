@@ -33,15 +33,29 @@ type relief struct {
 	picture *pictureRelief
 }
 
-// height is the height of the ground, under water too, at a point in cells, with all detail of wavelengths over 3.5 spacings.
-func (r *relief) height(x, z, spacing float64) float64 {
+// lay is the part of the relief that changes slowly: the long wave that lifts and lowers the land, -1..1, and how much mountains
+// stand out, 0..1.
+type lay struct{ continent, mask float64 }
+
+// layAt is the lay of the land at a point in cells.
+func (r *relief) layAt(x, z float64) lay {
 	x0, z0 := x+r.originX, z+r.originZ
 	continent := r.noise.sum(x0/2900, z0/2900, 2, 0.45)
-	maskNoise, _, _ := r.noise.at(x0/1700+31.7, z0/1700-12.2)
-	mask := smooth(-0.35, 0.55, maskNoise+float64(continent*0.5)+r.peaks)
+	mask := smooth(-0.35, 0.55, r.noise.at(x0/1700+31.7, z0/1700-12.2)+float64(continent*0.5)+r.peaks)
+	return lay{continent: continent, mask: mask}
+}
+
+// height is the height of the ground, under water too, at a point in cells, with all detail of wavelengths over 3.5 spacings.
+func (r *relief) height(x, z, spacing float64) float64 {
+	return r.heightOn(r.layAt(x, z), x, z, spacing)
+}
+
+// heightOn is height where the lay is known.
+func (r *relief) heightOn(l lay, x, z, spacing float64) float64 {
+	x0, z0 := x+r.originX, z+r.originZ
 	detail := r.detail(x0/r.wave, z0/r.wave, r.wave/spacing)
-	amplitude := mix(r.hills, r.mountains, mask)
-	over := r.land + float64(continent*r.continent) + float64(detail*amplitude) + float64(float64(mask*r.mountains)*0.3)
+	amplitude := mix(r.hills, r.mountains, l.mask)
+	over := r.land + float64(l.continent*r.continent) + float64(detail*amplitude) + float64(float64(l.mask*r.mountains)*0.3)
 	if r.picture != nil {
 		over += r.picture.lift(x, z)
 	}
@@ -58,7 +72,7 @@ func (r *relief) height(x, z, spacing float64) float64 {
 func (r *relief) detail(x, z, wavesOverSpacing float64) float64 {
 	total, amplitude, steepX, steepZ := 0.0, 1.0, 0.0, 0.0
 	for octave := 0; octave < 10 && wavesOverSpacing > 3.5; octave++ {
-		value, slopeX, slopeZ := r.noise.at(x, z)
+		value, slopeX, slopeZ := r.noise.sloped(x, z)
 		if octave < 3 && r.ridge > 0 {
 			// The crest is rounded. Its slopes count as they are on the way up, for at the crest itself, where they turn, all finer octaves
 			// would break loose.
@@ -100,5 +114,8 @@ func (r *relief) step(over float64) float64 {
 
 // beach flattens the land near the water line, above and below it.
 func beach(over float64) float64 {
-	return float64(over * mix(0.16, 1, smooth(0, 26, max(over, -over))))
+	if over > 26 || over < -26 {
+		return over
+	}
+	return float64(over * mix(0.16, 1, smooth(0, 26, math.Abs(over))))
 }

@@ -35,7 +35,7 @@ type waterRows struct {
 // prepareWater fills the tables of rows.
 func (s *scene) prepareWater(row float64) {
 	v := s.view
-	over := max(float64(s.eye)/(1<<heightBits)-seaLevel, 1)
+	over := max(float64(float64(s.eye)/(1<<heightBits))-seaLevel, 1)
 	for y := range s.water.depth {
 		below := max(float64(y)+0.5-row, 0.5)
 		depth := min(float64(v.focal*over)/below, farDepth)

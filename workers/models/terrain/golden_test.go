@@ -1,0 +1,15 @@
+package terrain_test
+
+type goldenFrame struct {
+	prompt, style string
+	seed          int64
+	width, height int
+	want          string
+}
+
+func goldenFrames() []goldenFrame {
+	return []goldenFrame{
+		{"alpine lake", "", 0, 320, 192, ""},
+		{"desert", "night", 42, 192, 320, ""},
+	}
+}
