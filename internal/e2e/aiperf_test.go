@@ -34,7 +34,7 @@ func TestAIPerf(t *testing.T) {
 			dir := t.TempDir()
 			input := filepath.Join(dir, "prompts.jsonl")
 			writeRows(t, input, lines)
-			args := append(aiperfArgs(dev.url, input, filepath.Join(dir, "out")), more[name]...)
+			args := append(aiperfArgs(dev.url, input, filepath.Join(dir, "out"), wordTokenizer(t)), more[name]...)
 			p := start(t, spawn{name: "aiperf", path: tool, args: args, dir: dir, env: []string{"AIPERF_HTTP_VIDEO_POLL_INTERVAL=0.1", "HOME=" + dir}})
 			p.waitEnd(t, aiperfTimeout)
 			if p.err != nil {
@@ -45,15 +45,32 @@ func TestAIPerf(t *testing.T) {
 	}
 }
 
-func aiperfArgs(url, input, out string) []string {
+func aiperfArgs(url, input, out, tokenizer string) []string {
 	return []string{
-		"profile", "--model", "terrain", "--tokenizer", "builtin", "--url", url, "--endpoint-type", "video_generation",
+		"profile", "--model", "terrain", "--tokenizer", tokenizer, "--url", url, "--endpoint-type", "video_generation",
 		"--input-file", input, "--custom-dataset-type", "single_turn",
 		"--extra-inputs", "size:64x64", "--extra-inputs", "seconds:1", "--extra-inputs", "seed:42",
 		"--warmup-request-count", "1", "--concurrency", "2", "--request-count", strconv.Itoa(aiperfRequests), "--request-timeout-seconds", "120",
 		"--server-metrics", url + "/metrics", "--no-gpu-telemetry", "--ui", "none", "--export-level", "records", "--random-seed", "42",
 		"--output-artifact-dir", out,
 	}
+}
+
+// wordTokenizer makes a folder with a tokenizer that takes each word for unknown. AIPerf wants one even where no token is counted, and its
+// built-in one is fetched from elsewhere.
+func wordTokenizer(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"tokenizer.json": `{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,"pre_tokenizer":{"type":"Whitespace"},` +
+			`"post_processor":null,"decoder":null,"model":{"type":"WordLevel","vocab":{"[UNK]":0},"unk_token":"[UNK]"}}`,
+		"tokenizer_config.json": `{"tokenizer_class":"PreTrainedTokenizerFast","unk_token":"[UNK]"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 func writeRows(t testing.TB, path string, rows []map[string]any) {
