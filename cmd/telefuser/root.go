@@ -24,7 +24,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.AddCommand(newServeCommand(), newWorkerCommand(), newDevCommand(), newDemoCommand(), newEngineCommand(),
-		newKeysCommand(), newJobsCommand(), newConfigCommand(), newCheckCommand(), newVersionCommand())
+		newKeysCommand(), newJobsCommand(), newConfigCommand(), newCheckCommand(), newVersionCommand(), newBenchCommand())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	return root
 }

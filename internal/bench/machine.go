@@ -33,6 +33,9 @@ func ReadMachine() Machine {
 	return m
 }
 
+// LoadAverage is the load average as text, a dash where it is unknown.
+func (m Machine) LoadAverage() string { return cell(m.LoadAvg) }
+
 // readText answers nothing for a file that this system does not have.
 func readText(path string) string {
 	b, err := os.ReadFile(path)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -45,6 +46,11 @@ func quantile(sorted []time.Duration, failed int, q float64) *float64 {
 	}
 	share := rank - float64(low)
 	return milliseconds(float64(sorted[low])*(1-share) + float64(sorted[high])*share)
+}
+
+// String is for people.
+func (q Quantiles) String() string {
+	return fmt.Sprintf("p50 %s, p90 %s, p99 %s, p99.9 %s, max %s ms", cell(q.P50), cell(q.P90), cell(q.P99), cell(q.P999), cell(q.Max))
 }
 
 func milliseconds(ns float64) *float64 {

@@ -23,7 +23,7 @@ const mebibyte = 1 << 20
 
 // String says where a run was made, in one line.
 func (m Machine) String() string {
-	return fmt.Sprintf("%d x %s, Linux %s, %s, load average %s", m.Cores, m.CPU, m.Kernel, m.Go, cell(m.LoadAvg))
+	return fmt.Sprintf("%d x %s, Linux %s, %s, load average %s", m.Cores, m.CPU, m.Kernel, m.Go, m.LoadAverage())
 }
 
 // WriteTable prints runs for people, times in milliseconds.
@@ -46,7 +46,7 @@ func writeRow(w io.Writer, r Run, kind string, k KindResult) {
 	rate, achieved, late, load, processes := "", "", "", "", ""
 	if kind == "all" || len(r.Result.Kinds) == 1 {
 		rate, achieved = fmt.Sprintf("%.0f", r.Result.RateTarget), fmt.Sprintf("%.1f", r.Result.RateAchieved)
-		late, load, processes = cell(r.Result.LatenessMS.P99), cell(r.Machine.LoadAvg), r.processes()
+		late, load, processes = cell(r.Result.LatenessMS.P99), r.Machine.LoadAverage(), r.processes()
 	}
 	q := k.ResponseMS
 	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", r.Name, kind, rate, achieved,
