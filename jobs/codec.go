@@ -13,7 +13,7 @@ const SchemaVersion = 1
 
 // The fields of a record. Names are short because a busy queue holds them a hundred thousand times.
 //
-//	v schema version   t tenant    p pipeline   s state    a attempt   r revision   c created    spec
+//	v schema version   t tenant    p pipeline   s state    a attempt   r changes    c created    spec
 //	qa queued again    st started  fin ended    exp expiry own owner   n nonce of the claim      pr progress  ph phase
 //	res result         ec, em failure           ik, sk     object keys of the request and of the attempt, one a line
 //	nd, no, nt, ns, nv deaths, out of memory, transient, stalls, lost devices so far
@@ -23,7 +23,7 @@ func decodeJob(id string, f map[string]string) (Job, error) {
 	job := Job{ID: id, Tenant: f["t"], State: State(f["s"]), Phase: f["ph"], Owner: f["own"]}
 	read := reader{fields: f}
 	job.Attempt = int(read.number("a"))
-	job.Revision = read.number("r")
+	job.Revision = read.number("r") + 1
 	job.Progress = int(read.number("pr"))
 	job.CreatedAt = read.time("c")
 	job.StartedAt = read.time("st")

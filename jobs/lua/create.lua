@@ -43,7 +43,7 @@ for i = 13, 12 + staged_count do
   staged[#staged + 1] = ARGV[i]
 end
 
-redis.call('HSET', key, 'v', version, 't', tenant, 'p', pipeline, 's', 'queued', 'a', 0, 'r', 1, 'c', int(now), 'spec', spec)
+redis.call('HSET', key, 'v', version, 't', tenant, 'p', pipeline, 's', 'queued', 'a', 0, 'c', int(now), 'spec', spec)
 -- After the first HSET: a full Redis stops a script only before its first write.
 for i = 13 + staged_count, #ARGV do redis.call('ZREM', outbox_key, ARGV[i]) end
 redis.call('ZADD', queued_key(pipeline), int(now_us), id)

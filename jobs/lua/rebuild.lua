@@ -4,7 +4,7 @@ local id = ARGV[1]
 local key = record_key(id)
 if redis.call('EXISTS', key) == 1 then return 'there' end
 if tonumber(ARGV[10]) <= now then return 'expired' end
-redis.call('HSET', key, 'v', ARGV[5], 't', ARGV[2], 'p', ARGV[3], 's', 'completed', 'a', ARGV[6], 'r', 1, 'pr', 100, 'c', ARGV[7], 'fin', ARGV[9],
+redis.call('HSET', key, 'v', ARGV[5], 't', ARGV[2], 'p', ARGV[3], 's', 'completed', 'a', ARGV[6], 'pr', 100, 'c', ARGV[7], 'fin', ARGV[9],
   'exp', ARGV[10], 'spec', ARGV[4], 'res', ARGV[11], 'sk', ARGV[12])
 if ARGV[8] ~= '' then redis.call('HSET', key, 'st', ARGV[8]) end
 if ARGV[13] ~= '' then redis.call('HSET', key, 'ik', ARGV[13]) end
