@@ -521,3 +521,41 @@ func race(t *testing.T, end func(b *bundle, id string) error, check func(t *test
 	}
 	t.Logf("the commit won %d of 1000", wins)
 }
+
+// The queue gives a place free when it believes a message lost, while our run goes on: nothing else starts, and the run is not touched.
+func TestQueueCannotTakeASlot(t *testing.T) {
+	b := onRedis(t, quick())
+	ctx := t.Context()
+	started, finish := make(chan string, 10), make(chan struct{})
+	b.consume(t, jobs.ConsumerConfig{Slots: 1}, func(ctx context.Context, c *jobs.Claim) {
+		started <- c.ID
+		<-finish
+		if ctx.Err() != nil {
+			t.Errorf("stopped by %v", context.Cause(ctx))
+		}
+		if err := c.Complete(context.WithoutCancel(ctx), result("r")); err != nil {
+			t.Error(err)
+		}
+	})
+	first := b.create(t, "alice")
+	within(t, started)
+	queue := "asynq:{" + b.store.Queue(pipeline) + "}:"
+	inspector := asynq.NewInspectorFromRedisClient(b.rdb)
+	eventually(t, func() bool {
+		if err := inspector.CancelProcessing(first.ID + ":0"); err != nil {
+			t.Fatal(err)
+		}
+		return b.rdb.LLen(ctx, queue+"active").Val() == 0
+	})
+	second := b.create(t, "alice")
+	eventually(t, func() bool { return b.rdb.ZScore(ctx, queue+"retry", second.ID+":0").Err() == nil })
+	if got := b.state(t, "alice", second.ID); got != "queued" || len(started) != 0 {
+		t.Errorf("the second job is %s while the only slot is taken", got)
+	}
+	close(finish)
+	b.eventuallyState(t, first.ID, "completed")
+	b.eventuallyState(t, second.ID, "completed")
+	if got := b.get(t, "alice", first.ID); got.Attempt != 1 {
+		t.Errorf("the first job took %d attempts", got.Attempt)
+	}
+}

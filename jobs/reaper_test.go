@@ -249,6 +249,27 @@ func TestGarbageComesBack(t *testing.T) {
 	}
 }
 
+// What a running attempt had staged is deleted twice: a frozen worker may write it after the first time.
+func TestZombieGarbageComesTwice(t *testing.T) {
+	b := setupMini(t, jobs.Config{})
+	job := b.create(t, "alice")
+	if err := b.claim(t, job.ID, 0).StageKeys(t.Context(), "videos/1.mp4"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.store.Cancel(t.Context(), "alice", job.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, when := range []string{"at once", "once more"} {
+		if got := b.garbage(t); len(got) != 1 || got[0] != "videos/1.mp4" {
+			t.Errorf("%s: garbage %v", when, got)
+		}
+		if got := b.garbage(t); len(got) != 0 {
+			t.Errorf("%s: garbage %v again", when, got)
+		}
+		b.pass(t, b.cfg.ZombieTTL)
+	}
+}
+
 // While Redis does not answer, runs go on; their commit waits for it and is the job's.
 func TestRedisAway(t *testing.T) {
 	b := setupMini(t, quick())
