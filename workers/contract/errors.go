@@ -7,7 +7,7 @@ import (
 
 // Error says which field of a request breaks the contract, in words that a client may read.
 type Error struct {
-	// Param is the field at fault as the client spelt it, such as "seconds"; it is never empty.
+	// Param is the field at fault as the client spelt it, such as "seconds".
 	Param string
 	// Code is one of the Code* constants.
 	Code string
