@@ -394,15 +394,15 @@ type ParameterContract struct {
 	Aliases *[]string `json:"aliases,omitempty"`
 
 	// Default What an absent field means; null where there is none.
-	Default     interface{} `json:"default"`
-	Description string      `json:"description"`
-	Enum        *[]string   `json:"enum"`
-	Exposed     bool        `json:"exposed"`
-	MaxLength   *int        `json:"max_length,omitempty"`
-	Maximum     *float64    `json:"maximum,omitempty"`
-	Minimum     *float64    `json:"minimum,omitempty"`
-	Required    bool        `json:"required"`
-	Type        string      `json:"type"`
+	Default     any       `json:"default"`
+	Description string    `json:"description"`
+	Enum        *[]string `json:"enum"`
+	Exposed     bool      `json:"exposed"`
+	MaxLength   *int      `json:"max_length,omitempty"`
+	Maximum     *float64  `json:"maximum,omitempty"`
+	Minimum     *float64  `json:"minimum,omitempty"`
+	Required    bool      `json:"required"`
+	Type        string    `json:"type"`
 }
 
 // PoolMember defines model for PoolMember.
