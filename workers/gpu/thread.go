@@ -58,7 +58,12 @@ func (t *thread) do(ctx context.Context, fn func() error) error {
 	k := task{run: fn, done: make(chan error, 1)}
 	select {
 	case t.tasks <- k:
-		return <-k.done
+		select {
+		case err := <-k.done:
+			return err
+		case <-t.done: // fn ended the goroutine itself
+			return ErrClosed
+		}
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-t.done:

@@ -193,7 +193,7 @@ func (o Conv3D) launchTaps(c *CUDA) error {
 		return err
 	}
 	tiles := (n + bn - 1) / bn * ((w + tileW - 1) / tileW) * ((h + tileH - 1) / tileH) * o.Y.Dim(0)
-	g := gpu.Grid{X: min(tiles, c.ctx.Multiprocessors()), Threads: hopperThreads, SharedBytes: stagesShared(positions+bn, gemmStages(bn))}
+	g := gpu.Grid{X: min(tiles, c.ctx.Multiprocessors()), Threads: hopperThreads, SharedBytes: stagesShared(positions+bn, map[int]int{16: 8, 96: 7, 128: 6, 192: 5}[bn])}
 	return c.launch("conv3d", fmt.Sprintf("conv3d_%d_%d", bn, o.products()), g, func(a *gpu.Args) {
 		a.Map(tx).Map(tw).Ptr(o.Bias.Dev).Ptr(o.Residual.Dev).Ptr(o.Y.Dev).I32(o.Y.Dim(0)).I32(h).I32(w).I32(ch).I32(n).
 			I32(o.W.Dim(1)).I32(o.W.Dim(2)).I32(o.W.Dim(3)).I32(o.PadT)

@@ -107,8 +107,10 @@ func (o Gemm) key() string {
 // candidates are the implementations that can do this product, likeliest first.
 func (o Gemm) candidates(c *CUDA) []candidate {
 	var all []candidate
-	for _, bn := range gemmTiles {
-		all = append(all, candidate{fmt.Sprintf("own %d", bn), func() error { return o.launchOwn(c, bn) }})
+	for _, v := range gemmTiles {
+		if o.direct() == "" || v.direct {
+			all = append(all, candidate{fmt.Sprintf("own %d", v.bn), func() error { return o.launchOwn(c, v) }})
+		}
 	}
 	if c.lt != nil && c.lt.supports(o) {
 		for i := range ltAlgorithms {
@@ -118,8 +120,27 @@ func (o Gemm) candidates(c *CUDA) []candidate {
 	return all
 }
 
-// gemmTiles are the tile widths that the fast kernel is built for.
-var gemmTiles = [...]int{256, 192, 160, 128} //nolint:gochecknoglobals // constant table
+// gemmTile is one build of the fast kernel: bn columns, its stages, and the staging of the
+// output, chunk columns in each of buffers. direct says that there are builds with plain stores.
+type gemmTile struct {
+	bn, stages, chunk, buffers int
+	direct                     bool
+}
+
+var gemmTiles = [...]gemmTile{ //nolint:gochecknoglobals // constant table
+	{256, 4, 64, 2, true}, {192, 5, 64, 1, true}, {160, 6, 32, 1, false}, {128, 6, 64, 2, false},
+}
+
+// direct names the build with plain stores that the output needs; "": the copy engine writes it.
+func (o Gemm) direct() string {
+	switch {
+	case o.D.Type == F32:
+		return "_f32"
+	case !o.Residual.Absent():
+		return "_res"
+	}
+	return ""
+}
 
 // hopperThreads is a producer and two consumer warpgroups.
 const hopperThreads = 3 * 128
@@ -130,26 +151,32 @@ func stagesShared(rows, stages int) int {
 	return stages*(rows*rowBytes+barriers) + align
 }
 
-// gemmStages is how many stages fit beside a tile of bn columns.
-func gemmStages(bn int) int {
-	return map[int]int{16: 8, 96: 7, 128: 6, 160: 6, 192: 5, 256: 4}[bn]
-}
-
-func (o Gemm) launchOwn(c *CUDA, bn int) error {
-	const bm, rowBytes = 128, 128
-	ta, err := operandMap(c, o.A, bm, rowBytes)
+func (o Gemm) launchOwn(c *CUDA, v gemmTile) error {
+	const bm, rowBytes, cluster, warpgroups = 128, 128, 2, 2
+	ta, err := operandMap(c, o.A, bm/cluster, rowBytes, gpu.Swizzle128)
 	if err != nil {
 		return err
 	}
-	tb, err := operandMap(c, o.B, bn, rowBytes)
+	tb, err := operandMap(c, o.B, v.bn, rowBytes, gpu.Swizzle128)
 	if err != nil {
 		return err
+	}
+	td, shared := &gpu.TensorMap{}, stagesShared(bm+v.bn, v.stages)
+	if o.direct() == "" {
+		swizzle := gpu.Swizzle128
+		if v.chunk*2 < rowBytes {
+			swizzle = gpu.Swizzle64
+		}
+		if td, err = operandMap(c, o.D, bm/warpgroups, v.chunk*2, swizzle); err != nil {
+			return err
+		}
+		shared += warpgroups * v.buffers * bm / warpgroups * v.chunk * 2
 	}
 	m, n := o.A.Dim(0), o.B.Dim(0)
-	tiles := (m + bm - 1) / bm * ((n + bn - 1) / bn)
-	g := gpu.Grid{X: min(tiles, c.ctx.Multiprocessors()), Threads: hopperThreads, SharedBytes: stagesShared(bm+bn, gemmStages(bn))}
-	return c.launch("gemm", fmt.Sprintf("gemm_%v_%d", o.A.Type, bn), g, func(a *gpu.Args) {
-		a.Map(ta).Map(tb)
+	pairs := (m + bm - 1) / bm * (((n+v.bn-1)/v.bn + 1) / cluster)
+	g := gpu.Grid{X: cluster * min(pairs, c.ctx.Multiprocessors()/cluster), Threads: hopperThreads, SharedBytes: shared}
+	return c.launch("gemm", fmt.Sprintf("gemm_%v_%d%s", o.A.Type, v.bn, o.direct()), g, func(a *gpu.Args) {
+		a.Map(ta).Map(tb).Map(td)
 		o.epilogueArgs(a)
 		a.I32(m).I32(n).I32(o.A.Dim(1))
 	})
@@ -190,9 +217,9 @@ func mapType(t DType) gpu.MapType {
 }
 
 // operandMap describes tiles of rows x rowBytes of a matrix.
-func operandMap(c *CUDA, t Tensor, rows, rowBytes int) (*gpu.TensorMap, error) {
+func operandMap(c *CUDA, t Tensor, rows, rowBytes int, s gpu.Swizzle) (*gpu.TensorMap, error) {
 	return c.ctx.NewTensorMap(gpu.MapSpec{
 		Type: mapType(t.Type), Addr: t.Dev, Dims: []int{t.Dim(1), t.Dim(0)}, Strides: []int64{int64(t.Stride[0] * t.Type.Bytes())},
-		Box: []int{rowBytes / t.Type.Bytes(), rows}, Swizzle: gpu.Swizzle128,
+		Box: []int{rowBytes / t.Type.Bytes(), rows}, Swizzle: s,
 	})
 }

@@ -5,7 +5,7 @@
 // reductions: x is read once and y written once. 8 * NV elements a thread, one block a row.
 template <int IN, int OUT, int NV>
 DEV void layernorm(const void *x, i64 xs, void *y, i64 ys, const float *gain, const float *shift, float one, float *scale, int d, float eps) {
-  __shared__ float scratch[32];
+  __shared__ float scratch[3][32];
   u64 row = blockIdx.x;
   float v[NV][8], sum = 0.f;
 #pragma unroll
@@ -17,7 +17,7 @@ DEV void layernorm(const void *x, i64 xs, void *y, i64 ys, const float *gain, co
       for (int j = 0; j < 8; j++) sum += v[k][j];
     }
   }
-  float mean = block_reduce<0>(sum, scratch) / (float)d, sq = 0.f;
+  float mean = block_reduce<0>(sum, scratch[0]) / (float)d, sq = 0.f;
 #pragma unroll
   for (int k = 0; k < NV; k++) {
     int c = (k * blockDim.x + threadIdx.x) * 8;
@@ -25,7 +25,7 @@ DEV void layernorm(const void *x, i64 xs, void *y, i64 ys, const float *gain, co
 #pragma unroll
       for (int j = 0; j < 8; j++) { v[k][j] -= mean; sq += v[k][j] * v[k][j]; }
   }
-  float inv = rsqrt1(block_reduce<0>(sq, scratch) / (float)d + eps), top = 0.f;
+  float inv = rsqrt1(block_reduce<0>(sq, scratch[1]) / (float)d + eps), top = 0.f;
 #pragma unroll
   for (int k = 0; k < NV; k++) {
     int c = (k * blockDim.x + threadIdx.x) * 8;
@@ -42,7 +42,7 @@ DEV void layernorm(const void *x, i64 xs, void *y, i64 ys, const float *gain, co
   }
   float q = 1.f;
   if (OUT == T_E4M3) {
-    top = fmax2(block_reduce<1>(top, scratch), 1e-12f);
+    top = fmax2(block_reduce<1>(top, scratch[2]), 1e-12f);
     q = 448.f / top;
     if (threadIdx.x == 0) scale[row] = top / 448.f;
   }
@@ -58,11 +58,11 @@ DEV void layernorm(const void *x, i64 xs, void *y, i64 ys, const float *gain, co
   }
 }
 #define LAYERNORM(name, IN, OUT, NV)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(1024) name(const void *x, i64 xs, void *y, i64 ys, const float *gain, const float *shift, \
+  extern "C" __global__ void __launch_bounds__(512) name(const void *x, i64 xs, void *y, i64 ys, const float *gain, const float *shift, \
                                                           float one, float *scale, int d, float eps) {                               \
     layernorm<IN, OUT, NV>(x, xs, y, ys, gain, shift, one, scale, d, eps);                                                           \
   }
-LAYERNORM(layernorm_bf16_bf16, T_BF16, T_BF16, 2)
-LAYERNORM(layernorm_bf16_e4m3, T_BF16, T_E4M3, 2)
-LAYERNORM(layernorm_f32_bf16, T_F32, T_BF16, 2)
-LAYERNORM(layernorm_f32_e4m3, T_F32, T_E4M3, 2)
+LAYERNORM(layernorm_bf16_bf16, T_BF16, T_BF16, 5)
+LAYERNORM(layernorm_bf16_e4m3, T_BF16, T_E4M3, 5)
+LAYERNORM(layernorm_f32_bf16, T_F32, T_BF16, 5)
+LAYERNORM(layernorm_f32_e4m3, T_F32, T_E4M3, 5)

@@ -6,8 +6,12 @@ import (
 	"telefuser/workers/gpu"
 )
 
-// columnsMax is the longest row that the kernels with a row in registers take.
-const columnsMax = 2 * 8 * 1024
+// rowVectors is how many vectors of eight elements a thread of the kernels with a row in
+// registers holds, and columnsMax the longest row that they take.
+const (
+	rowVectors = 5
+	columnsMax = rowVectors * 8 * 512
+)
 
 // LayerNorm computes y = (x - mean) / sqrt(var + eps) * (base + gain) + shift for every row,
 // base being 1 with PlusOne and 0 without.
@@ -76,7 +80,7 @@ func (o LayerNorm) launch(c *CUDA) error {
 		one = 1
 	}
 	d := o.X.Dim(1)
-	g := gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 2)}
+	g := gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, rowVectors)}
 	return c.launch("layernorm", "layernorm_"+o.X.Type.String()+"_"+o.Y.Type.String(), g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).
 			Ptr(o.Gain.Dev).Ptr(o.Shift.Dev).F32(one).Ptr(o.Scale.Dev).I32(d).F32(o.Eps)

@@ -66,6 +66,11 @@ DEV void noise(void *y, u64 n, u64 seed, u64 stream, u64 first, float sigma) {
     v[2 * j] = mul(mul(r, co), sigma);
     v[2 * j + 1] = mul(mul(r, s), sigma);
   }
+  if (i + 4 <= n) {
+    if (T == T_F32) *(F4 *)((float *)y + i) = F4{v[0], v[1], v[2], v[3]};
+    else *(V2 *)((u16 *)y + i) = V2{pack_bf16(v[0], v[1]), pack_bf16(v[2], v[3])};
+    return;
+  }
   for (int j = 0; j < 4 && i + j < n; j++) {
     if (T == T_F32) ((float *)y)[i + j] = v[j];
     else ((u16 *)y)[i + j] = f32_bf16(v[j]);

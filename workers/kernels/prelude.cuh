@@ -8,6 +8,7 @@
 #define __forceinline__ __attribute__((always_inline)) inline
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define __grid_constant__
+#define __cluster_dims__(...)
 #include <__clang_cuda_builtin_vars.h>
 #endif
 typedef unsigned int u32;
@@ -120,11 +121,11 @@ DEV float warp_max(float v) {
   return v;
 }
 // Reductions over a block of whole warps, at most 1024 threads; every thread gets the result.
+// Each reduction of a kernel has scratch of its own, so that one barrier is enough.
 template <int MAX>
 DEV float block_reduce(float v, float *scratch /* 32 floats */) {
   u32 w = threadIdx.x / 32, n = (blockDim.x + 31) / 32;
   v = MAX ? warp_max(v) : warp_sum(v);
-  sync_block(); // the scratch may still be read from the reduction before
   if (threadIdx.x % 32 == 0) scratch[w] = v;
   sync_block();
   v = threadIdx.x % 32 < n ? scratch[threadIdx.x % 32] : (MAX ? -3.4e38f : 0.f);

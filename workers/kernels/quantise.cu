@@ -1,11 +1,11 @@
 // Row-wise e4m3: each row's largest magnitude becomes 448, and its scale, top / 448, is kept.
-// A row stays in registers (8 * 4 elements a thread), so it is read once.
-extern "C" __global__ void __launch_bounds__(1024) quantise_bf16(const void *x, i64 xs, void *y, i64 ys, float *scale, int d) {
+// A row stays in registers (8 * 5 elements a thread), so it is read once.
+extern "C" __global__ void __launch_bounds__(512) quantise_bf16(const void *x, i64 xs, void *y, i64 ys, float *scale, int d) {
   __shared__ float scratch[32];
   u64 row = blockIdx.x;
-  float v[4][8], top = 0.f;
+  float v[5][8], top = 0.f;
 #pragma unroll
-  for (int k = 0; k < 4; k++) {
+  for (int k = 0; k < 5; k++) {
     int c = (k * blockDim.x + threadIdx.x) * 8;
     if (c < d) {
       load8<T_BF16>(x, row * xs + c, v[k]);
@@ -17,7 +17,7 @@ extern "C" __global__ void __launch_bounds__(1024) quantise_bf16(const void *x, 
   float q = 448.f / top;
   if (threadIdx.x == 0) scale[row] = top / 448.f;
 #pragma unroll
-  for (int k = 0; k < 4; k++) {
+  for (int k = 0; k < 5; k++) {
     int c = (k * blockDim.x + threadIdx.x) * 8;
     if (c < d) {
 #pragma unroll
@@ -26,14 +26,18 @@ extern "C" __global__ void __launch_bounds__(1024) quantise_bf16(const void *x, 
     }
   }
 }
-extern "C" __global__ void __launch_bounds__(1024) dequantise_bf16(const void *x, i64 xs, void *y, i64 ys, const float *scale, int d) {
+// 16 bytes in, 32 out, a thread; a row's last 8 elements may be half a piece.
+extern "C" __global__ void __launch_bounds__(1024) dequantise_bf16(const u8 *x, i64 xs, u16 *y, i64 ys, const float *scale, int d) {
   u64 row = blockIdx.x;
   float s = scale[row];
-  for (int c = threadIdx.x * 8; c < d; c += blockDim.x * 8) {
-    float v[8];
+  for (int c = threadIdx.x * 16; c < d; c += blockDim.x * 16) {
+    float v[8], u[8];
+    bool whole = c + 8 < d;
     load8<T_E4M3>(x, row * xs + c, v);
+    if (whole) load8<T_E4M3>(x, row * xs + c + 8, u);
 #pragma unroll
-    for (int j = 0; j < 8; j++) v[j] *= s;
+    for (int j = 0; j < 8; j++) { v[j] *= s; u[j] *= s; }
     store8<T_BF16>(y, row * ys + c, v);
+    if (whole) store8<T_BF16>(y, row * ys + c + 8, u);
   }
 }

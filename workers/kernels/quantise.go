@@ -7,12 +7,9 @@ import "telefuser/workers/gpu"
 //	X [T, D] bf16   Y [T, D] e4m3   Scale [T] f32: x is about y * scale
 type Quantise struct{ X, Y, Scale Tensor }
 
-// quantiseMax is the longest row: four vectors a thread.
-const quantiseMax = 4 * 8 * 1024
-
 // Check tells whether the tensors fit.
 func (o Quantise) Check() error {
-	if err := checkRows("quantise", quantiseMax, o.X, o.Y); err != nil {
+	if err := checkRows("quantise", columnsMax, o.X, o.Y); err != nil {
 		return err
 	}
 	if o.X.Type != BF16 || o.Y.Type != E4M3 {
@@ -31,11 +28,7 @@ func (o Quantise) reference() {
 
 func (o Quantise) launch(c *CUDA) error {
 	d := o.X.Dim(1)
-	per := 1
-	for rowThreads(d, per)*8*per < d || per < 2 && d > 2048 {
-		per++
-	}
-	return c.launch("quantise", "quantise_bf16", gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, per)}, func(a *gpu.Args) {
+	return c.launch("quantise", "quantise_bf16", gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, rowVectors)}, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).Ptr(o.Scale.Dev).I32(d)
 	})
 }
@@ -64,7 +57,7 @@ func (o Dequantise) reference() {
 
 func (o Dequantise) launch(c *CUDA) error {
 	d := o.X.Dim(1)
-	return c.launch("quantise", "dequantise_bf16", gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 1)}, func(a *gpu.Args) {
+	return c.launch("quantise", "dequantise_bf16", gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 2)}, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).Ptr(o.Scale.Dev).I32(d)
 	})
 }

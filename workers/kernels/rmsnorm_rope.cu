@@ -45,9 +45,9 @@ DEV void rmsnorm_rope(const void *x, i64 xs, const float *weight, const F2 *tabl
   }
 }
 #define RMSNORM_ROPE(name, OUT)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(1024) name(const void *x, i64 xs, const float *weight, const F2 *table,             \
+  extern "C" __global__ void __launch_bounds__(512) name(const void *x, i64 xs, const float *weight, const F2 *table,             \
       const int *state, void *y, int ring, int d, int gh, int gw, int pf, int ph, float eps, float factor) {                      \
-    rmsnorm_rope<OUT, 2>(x, xs, weight, table, state, y, ring, d, gh, gw, pf, ph, eps, factor);                                   \
+    rmsnorm_rope<OUT, 5>(x, xs, weight, table, state, y, ring, d, gh, gw, pf, ph, eps, factor);                                   \
   }
 RMSNORM_ROPE(rmsnorm_rope_bf16, T_BF16)
 RMSNORM_ROPE(rmsnorm_rope_e4m3, T_E4M3)
@@ -65,17 +65,22 @@ extern "C" __global__ void __launch_bounds__(1024) store_values_bf16(const void 
   }
 }
 // e4m3: transposed, [heads * 128][capacity], the keys of each group of 16 in the order in which
-// the attention kernel's probabilities lie in registers. Blocks of 16 tokens by 128 columns; the
+// the attention kernel's probabilities lie in registers. Blocks of 64 tokens by 128 columns; the
 // ring's ends and the first slot are multiples of 16.
 extern "C" __global__ void __launch_bounds__(128) store_values_e4m3(const u16 *x, i64 xs, const int *state, u8 *y, int d, int capacity, int tokens, float factor) {
-  int t0 = blockIdx.x * 16, c = blockIdx.y * 128 + threadIdx.x;
-  u64 slot = (u64)(state[2] + (state[1] - state[2] + t0) % (state[3] - state[2]));
-  float v[16];
+  int c = blockIdx.y * 128 + threadIdx.x;
 #pragma unroll
-  for (int r = 0; r < 16; r++) {
-    int pos = r < 8 ? (r / 2) * 4 + r % 2 : ((r - 8) / 2) * 4 + 2 + r % 2;
-    v[pos] = t0 + r < tokens ? bf16_f32(x[(u64)(t0 + r) * xs + c]) * factor : 0.f;
+  for (int g = 0; g < 4; g++) {
+    int t0 = blockIdx.x * 64 + g * 16;
+    if (t0 >= tokens) return;
+    u64 slot = (u64)(state[2] + (state[1] - state[2] + t0) % (state[3] - state[2]));
+    float v[16];
+#pragma unroll
+    for (int r = 0; r < 16; r++) {
+      int pos = r < 8 ? (r / 2) * 4 + r % 2 : ((r - 8) / 2) * 4 + 2 + r % 2;
+      v[pos] = t0 + r < tokens ? bf16_f32(x[(u64)(t0 + r) * xs + c]) * factor : 0.f;
+    }
+    *(V4 *)(y + (u64)c * capacity + slot) = V4{pack_e4m3(v[0], v[1], v[2], v[3]), pack_e4m3(v[4], v[5], v[6], v[7]),
+                                               pack_e4m3(v[8], v[9], v[10], v[11]), pack_e4m3(v[12], v[13], v[14], v[15])};
   }
-  *(V4 *)(y + (u64)c * capacity + slot) = V4{pack_e4m3(v[0], v[1], v[2], v[3]), pack_e4m3(v[4], v[5], v[6], v[7]),
-                                             pack_e4m3(v[8], v[9], v[10], v[11]), pack_e4m3(v[12], v[13], v[14], v[15])};
 }

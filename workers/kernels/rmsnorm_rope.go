@@ -106,7 +106,7 @@ func (o RMSNormRoPE) launch(c *CUDA) error {
 	if o.InRing {
 		ring = 1
 	}
-	g := gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 2)}
+	g := gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, rowVectors)}
 	return c.launch("rmsnorm_rope", "rmsnorm_rope_"+o.Y.Type.String(), g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Weight.Dev).Ptr(o.Table.Dev).Ptr(o.State.Dev).Ptr(o.Y.Dev).
 			I32(ring).I32(d).I32(o.GridH).I32(o.GridW).I32(o.Axes.Frame).I32(o.Axes.Row).F32(o.Eps).F32(o.Factor)
@@ -181,7 +181,8 @@ func (o StoreValues) launch(c *CUDA) error {
 			a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.State.Dev).Ptr(o.Y.Dev).I32(d).F32(o.Factor)
 		})
 	}
-	g := gpu.Grid{X: (o.X.Dim(0) + 15) / 16, Y: d / HeadDim, Threads: HeadDim}
+	const tokens = 64 // of a block
+	g := gpu.Grid{X: (o.X.Dim(0) + tokens - 1) / tokens, Y: d / HeadDim, Threads: HeadDim}
 	return c.launch("rmsnorm_rope", "store_values_e4m3", g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.State.Dev).Ptr(o.Y.Dev).I32(d).I32(o.Y.Dim(1)).I32(o.X.Dim(0)).F32(o.Factor)
 	})

@@ -15,6 +15,21 @@ DEV void tma3d(u32 dst, const TMap *m, u32 bar, int c0, int c1, int c2) {
   asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
                ::"r"(dst), "l"(m), "r"(bar), "r"(c0), "r"(c1), "r"(c2) : "memory");
 }
+// Clusters: a copy that lands at the same place in both of two blocks, and the signal that a
+// stage is free, to this block and the other.
+DEV u32 cluster_rank() { u32 r; asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
+DEV void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+DEV void tma2d_both(u32 dst, const TMap *m, u32 bar, int c0, int c1) {
+  asm volatile("{ .reg .b16 mask; mov.b16 mask, 3; cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, %4}], [%2], mask; }"
+               ::"r"(dst), "l"(m), "r"(bar), "r"(c0), "r"(c1) : "memory");
+}
+DEV void release(u32 bar, u32 other) {
+  mbar_arrive(bar);
+  asm volatile("{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; }" ::"r"(bar), "r"(other) : "memory");
+}
 // Descriptors of tiles with 128-byte swizzle: contiguous in K, and contiguous in the other dimension.
 DEV u64 desc128(u32 a) { return (u64)((a & 0x3FFFF) >> 4) | ((u64)1 << 16) | ((u64)64 << 32) | ((u64)1 << 62); }
 DEV u64 desc_mn128(u32 a, u32 lbo) { return (u64)((a & 0x3FFFF) >> 4) | ((u64)(lbo >> 4) << 16) | ((u64)64 << 32) | ((u64)1 << 62); }

@@ -23,8 +23,35 @@ func TestReference(t *testing.T) {
 	kerneltest.Run(t, kernels.Reference{}, kerneltest.Options{Quick: *quick, Only: *only})
 }
 
-// onGPU runs fn with a backend on the first GPU, or skips the test and says why.
-func onGPU(t *testing.T, o kernels.CUDAOptions, fn func(c *kernels.CUDA)) {
+// onThread is a CUDA backend that any goroutine may call: subtests run on their own.
+type onThread struct {
+	dev *gpu.Device
+	c   *kernels.CUDA
+}
+
+func (o *onThread) do(fn func() error) error {
+	return o.dev.Do(context.Background(), func(*gpu.Context) error { return fn() })
+}
+
+func (o *onThread) Name() string { return o.c.Name() }
+
+func (o *onThread) New(d kernels.DType, shape ...int) (x kernels.Tensor, err error) {
+	err = o.do(func() error { x, err = o.c.New(d, shape...); return err })
+	return x, err
+}
+
+func (o *onThread) Write(dst kernels.Tensor, src []byte) error {
+	return o.do(func() error { return o.c.Write(dst, src) })
+}
+
+func (o *onThread) Read(dst []byte, src kernels.Tensor) error {
+	return o.do(func() error { return o.c.Read(dst, src) })
+}
+
+func (o *onThread) Run(op kernels.Op) error { return o.do(func() error { return o.c.Run(op) }) }
+
+// onGPU runs the suite with a backend on the first GPU, or skips the test and says why.
+func onGPU(t *testing.T, o kernels.CUDAOptions, only string) {
 	t.Helper()
 	d, err := gpu.Open()
 	if errors.Is(err, gpu.ErrNoDriver) || errors.Is(err, gpu.ErrNoDevice) {
@@ -38,31 +65,23 @@ func onGPU(t *testing.T, o kernels.CUDAOptions, fn func(c *kernels.CUDA)) {
 		t.Fatal(err)
 	}
 	defer func() { _ = dev.Close() }()
-	err = dev.Do(context.Background(), func(x *gpu.Context) error {
-		c, err := kernels.NewCUDA(x, o)
-		if err != nil {
-			return err
-		}
-		fn(c)
-		return c.Close()
-	})
+	b := &onThread{dev: dev}
+	err = dev.Do(context.Background(), func(x *gpu.Context) error { b.c, err = kernels.NewCUDA(x, o); return err })
 	if err != nil {
+		t.Fatal(err)
+	}
+	kerneltest.Run(t, b, kerneltest.Options{Quick: *quick, Only: only, After: func(t *testing.T) {
+		if err := b.do(func() error { return b.c.Release(0) }); err != nil {
+			t.Fatal(err)
+		}
+	}})
+	if err := b.do(b.c.Close); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func suite(t *testing.T, c *kernels.CUDA, only string) {
-	t.Helper()
-	mark := c.Mark()
-	kerneltest.Run(t, c, kerneltest.Options{Quick: *quick, Only: only, After: func(t *testing.T) {
-		if err := c.Release(mark); err != nil {
-			t.Fatal(err)
-		}
-	}})
-}
-
 func TestCUDA(t *testing.T) {
-	onGPU(t, kernels.CUDAOptions{Force: *force}, func(c *kernels.CUDA) { suite(t, c, *only) })
+	onGPU(t, kernels.CUDAOptions{Force: *force}, *only)
 }
 
 // TestCUDAPlain runs the kernels for any GPU, from portable code.
@@ -70,7 +89,7 @@ func TestCUDAPlain(t *testing.T) {
 	if *force != "" {
 		t.Skip("one implementation is forced")
 	}
-	onGPU(t, kernels.CUDAOptions{Plain: true}, func(c *kernels.CUDA) { suite(t, c, *only) })
+	onGPU(t, kernels.CUDAOptions{Plain: true}, *only)
 }
 
 // TestGemmImplementations runs every implementation of the product.
@@ -88,7 +107,7 @@ func TestGemmImplementations(t *testing.T) {
 			if *cublaslt != "" {
 				o.CuBLASLt = []string{*cublaslt}
 			}
-			onGPU(t, o, func(c *kernels.CUDA) { suite(t, c, "gemm") })
+			onGPU(t, o, "gemm")
 		})
 	}
 }
@@ -100,7 +119,7 @@ func TestConvolutionImplementations(t *testing.T) {
 	}
 	for _, n := range []string{"taps", "halo 192x1", "halo 96x2", "halo 128x2", "halo 16x2"} {
 		t.Run(strings.ReplaceAll(n, " ", "_"), func(t *testing.T) {
-			onGPU(t, kernels.CUDAOptions{Force: n}, func(c *kernels.CUDA) { suite(t, c, "conv3d") })
+			onGPU(t, kernels.CUDAOptions{Force: n}, "conv3d")
 		})
 	}
 }
