@@ -79,12 +79,15 @@ func newJobsRebuildCommand() *cobra.Command {
 		Use:   "rebuild",
 		Short: "Bring back the records of completed videos from the object store",
 		Long: "rebuild reads the manifest beside every artifact and makes the record of each completed video that has none:\n" +
-			"what to do after Redis lost its data. Running it again changes nothing.",
+			"what to do after Redis lost its data. Servers that noticed the loss are ready again afterwards. Running it again changes nothing.",
 		Args: cobra.NoArgs,
 	}
 	withParts(cmd, func(ctx context.Context, p *parts, _ []string) error {
 		r, err := workers.Rebuild(ctx, p.records, p.objects)
 		if err != nil {
+			return err
+		}
+		if err := p.records.MarkRebuilt(ctx); err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "restored %d, already there %d, unusable %d\n", r.Restored, r.Present, r.Skipped)

@@ -67,7 +67,8 @@ func TestAPIDiesDuringAnUpload(t *testing.T) {
 func TestAPIDiesBeforeItsAnswer(t *testing.T) {
 	t.Parallel()
 	s := startStack(t, stackOptions{apis: 2})
-	for _, header := range []http.Header{{"Idempotency-Key": {"lost"}}, nil} {
+	// Spelled like this, the header keeps Go's own client from sending the request again by itself.
+	for _, header := range []http.Header{{"idempotency-key": {"lost"}}, nil} {
 		victim := make(chan int, 1)
 		s.balancer.intercept(func(res *http.Response) bool {
 			if res.Request.Method != http.MethodPost || res.StatusCode != http.StatusOK {

@@ -15,6 +15,9 @@ import (
 // leftoverTimeout is how long the janitor has to remove what nobody owns.
 const leftoverTimeout = 20 * time.Second
 
+// checkObject is the one small object by which a store driver looks whether its bucket can be written.
+const checkObject = ".check"
+
 // artifactCount is how many objects a completed video has: video, thumbnail, spritesheet, manifest.
 const artifactCount = 4
 
@@ -83,7 +86,9 @@ func (s *stack) strangeObjects(attempts map[string]int) []string {
 			counts[parts[1]]++
 			continue
 		}
-		strange = append(strange, "leftover: "+key)
+		if key != checkObject {
+			strange = append(strange, "leftover: "+key)
+		}
 	}
 	for id := range attempts {
 		if counts[id] != artifactCount {

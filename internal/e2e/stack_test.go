@@ -154,7 +154,7 @@ func (s *stack) api(i int) *client {
 	return c
 }
 
-// awaitReady waits until the API says that it is ready.
+// awaitReady waits until the API says that it is ready and the balancer knows.
 func (s *stack) awaitReady(i int) {
 	s.t.Helper()
 	waitFor(s.t, readyTimeout, s.apis[i].name+" to be ready", func() bool {
@@ -162,7 +162,7 @@ func (s *stack) awaitReady(i int) {
 			s.t.Fatalf("%s ended: %v\n%s", s.apis[i].name, s.apis[i].err, s.apis[i].stderr.tail(4000))
 		}
 		_, err := s.api(i).call(s.t.Context(), http.MethodGet, "/v1/service/ready", nil, nil, nil)
-		return err == nil
+		return err == nil && s.balancer.servers[i].ready.Load()
 	})
 }
 
