@@ -259,6 +259,13 @@ func TestRebuildSkipsWhatCannotBeUsed(t *testing.T) {
 	if err := b.files.Delete(t.Context(), job.Result.VideoKey); err != nil {
 		t.Fatal(err)
 	}
+	cut := b.completed(b.create(b.spec("cut")))
+	if err := b.files.Delete(t.Context(), cut.Result.VideoKey); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.files.Put(t.Context(), cut.Result.VideoKey, strings.NewReader("half"), storage.PutOptions{SizeBytes: -1}); err != nil {
+		t.Fatal(err)
+	}
 	other := jobs.NewID(time.Now())
 	for key, text := range map[string]string{
 		"videos/" + other + "/1/manifest.json":  manifest, // another's
@@ -272,7 +279,7 @@ func TestRebuildSkipsWhatCannotBeUsed(t *testing.T) {
 		}
 	}
 	got, err := workers.Rebuild(t.Context(), b.records, b.files)
-	if err != nil || got != (workers.Rebuilt{Skipped: 4}) {
+	if err != nil || got != (workers.Rebuilt{Skipped: 5}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

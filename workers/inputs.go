@@ -25,7 +25,7 @@ func (a *attempt) request(ctx context.Context) (pipeline.Request, error) {
 		// The world stays that of the source, and the new prompt changes its look.
 		req.Prompt, req.StylePrompt = s.WorldPrompt, s.Prompt
 	case contract.TaskExtend:
-		req.Prompt = s.WorldPrompt
+		// The world is in the state; what a new prompt means to it is the pipeline's matter.
 		if s.Source != nil {
 			req.State = s.Source.State
 		}

@@ -168,6 +168,24 @@ func TestJobsWaitInTheQueueWhileTheEngineLoads(t *testing.T) {
 	}
 }
 
+func TestJobsWaitInTheQueueWhileTheEngineStartsAnew(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Words, b.Jobs.DeathsMax = "load_ms=1000", 1
+	var err error
+	if b.records, b.client, err = b.setup.records(b.logger()); err != nil {
+		t.Fatal(err)
+	}
+	b.worker(nil)
+	killer, next := b.create(b.spec("crash@1")), b.create(b.spec("next"))
+	b.ended(killer)
+	wait(t, "the second load", func() bool { return strings.Count(b.log.String(), "share=0\n") == 2 })
+	if job := b.get(next); job.State != jobs.StateQueued {
+		t.Errorf("the next job is %s while nobody can run it", job.State)
+	}
+	b.completed(next)
+}
+
 func TestDrainHandsARunningJobBackUncharged(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -213,8 +231,10 @@ func TestIdleExit(t *testing.T) {
 	b := newBench(t)
 	b.Idle, b.Words = 500*time.Millisecond, "load_ms=700"
 	w, _ := b.worker(nil)
-	id := b.create(b.spec("step_ms=300"))
-	b.completed(id)
+	// Neither the load nor a job that is longer than the idle time counts as idle.
+	long, second := b.create(b.spec("step_ms=400")), b.create(b.spec("second"))
+	b.completed(long)
+	b.completed(second)
 	wait(t, "the end of the idle worker", func() bool { return errors.Is(w.Ready(), workers.ErrNotReady) })
 	if b.get(b.create(b.spec("nobody is there"))).State != jobs.StateQueued {
 		t.Error("somebody took it")
