@@ -61,7 +61,7 @@ func startBenchStack(ctx context.Context, o benchStackOptions) (_ *benchStack, e
 	if s.redis, err = devstack.StartRedis(ctx, filepath.Join(s.dir, "redis"), devstack.RedisOptions{}); err != nil {
 		return nil, err
 	}
-	port, err := freeLoopbackPort()
+	port, err := freeLoopbackPort(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,13 +75,13 @@ func startBenchStack(ctx context.Context, o benchStackOptions) (_ *benchStack, e
 		}
 		s.target.Key = string(bytes.TrimSpace(out))
 	}
-	s.api, err = s.role("serve", "--host", "127.0.0.1", "--port", strconv.Itoa(port), "--auth", mode, "--shutdown-grace", "0s",
+	s.api, err = s.role(ctx, "serve", "--host", "127.0.0.1", "--port", strconv.Itoa(port), "--auth", mode, "--shutdown-grace", "0s",
 		"--queued-max", benchQueuedMax, "--debug-addr", o.debugAddr)
 	if err != nil {
 		return nil, err
 	}
 	if o.worker != "" {
-		if s.worker, err = s.role("worker", o.worker); err != nil {
+		if s.worker, err = s.role(ctx, "worker", o.worker); err != nil {
 			return nil, err
 		}
 	}
@@ -138,8 +138,8 @@ func (s *benchStack) call(ctx context.Context, command ...string) ([]byte, error
 }
 
 // role starts this program in one of its roles.
-func (s *benchStack) role(args ...string) (*benchRole, error) {
-	return startBenchRole(filepath.Join(s.dir, args[0]+".log"), append(args, s.args()...)...)
+func (s *benchStack) role(ctx context.Context, args ...string) (*benchRole, error) {
+	return startBenchRole(ctx, filepath.Join(s.dir, args[0]+".log"), append(args, s.args()...)...)
 }
 
 // waitReady asks until the API says that it is ready, and that a worker is up where one is wanted.
@@ -190,8 +190,8 @@ type benchRole struct {
 	done chan struct{}
 }
 
-// startBenchRole starts it with its log in a file. Settings of the environment do not reach it.
-func startBenchRole(logFile string, args ...string) (*benchRole, error) {
+// startBenchRole starts it with its log in a file. Settings of the environment do not reach it. It is asked to end when ctx does.
+func startBenchRole(ctx context.Context, logFile string, args ...string) (*benchRole, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("own program: %w", err)
@@ -201,7 +201,8 @@ func startBenchRole(logFile string, args ...string) (*benchRole, error) {
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.Command(self, args...)
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Env, cmd.Stdout, cmd.Stderr = engineEnv(config.Environ()), log, log
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -233,8 +234,9 @@ func (r *benchRole) tail() string {
 }
 
 // freeLoopbackPort answers a port that is free now; nobody keeps it.
-func freeLoopbackPort() (int, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+func freeLoopbackPort(ctx context.Context) (int, error) {
+	listen := net.ListenConfig{}
+	ln, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
 	}
