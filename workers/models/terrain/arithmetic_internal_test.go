@@ -117,7 +117,7 @@ func TestMemoryOfARendererIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.scene.levels) > levelsMax || r.scene.view.borders[len(r.scene.levels)] < 0.95*farDepth {
+		if len(r.scene.levels) > levelsMax || r.scene.view.borders[len(r.scene.levels)] < farDepth {
 			t.Errorf("%v: %d levels reach %g", size, len(r.scene.levels), r.scene.view.borders[len(r.scene.levels)])
 		}
 	}

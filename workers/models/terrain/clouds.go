@@ -6,7 +6,7 @@ const (
 	cloudSide   = 1 << cloudBits
 	cloudLevels = 3
 	// cloudSpacing is the distance between two of its points in cells, cloudHeight the layer's height over the eye.
-	cloudSpacing = 26.0
+	cloudSpacing = 22.0
 	cloudHeight  = 1250.0
 )
 
@@ -26,14 +26,14 @@ func newClouds(w *World, d *dice) *clouds {
 	c := &clouds{}
 	c.maps[0] = make([]uint32, cloudSide*cloudSide)
 	cover := w.look.clouds
-	low := 0.62 - float64(1.05*cover)
+	low := 0.66 - float64(1.12*cover)
 	// Clouds are bright where they thin out towards the sun.
 	stepX, stepZ := int(float64(5*w.sunX)+8.5)-8, int(float64(5*w.sunZ)+8.5)-8
 	for row := range cloudSide {
 		for column := range cloudSide {
 			here := density[row*cloudSide+column]
 			there := density[(row+stepZ)&(cloudSide-1)*cloudSide+(column+stepX)&(cloudSide-1)]
-			dense := smooth(low, low+0.5, here)
+			dense := smooth(low, low+0.38, here)
 			bright := clamp(0.66+float64((here-there)*1.9)-float64(0.35*smooth(low+0.2, low+1.1, here)), 0, 1)
 			c.maps[0][row*cloudSide+column] = uint32(float64(dense*245)) | uint32(float64(bright*256))<<16
 		}
@@ -47,11 +47,11 @@ func newClouds(w *World, d *dice) *clouds {
 // cloudDensity is noise that repeats after 8 lattice cells.
 func (w *World) cloudDensity(x, z float64, offset int) float64 {
 	total, amplitude := 0.0, 1.0
-	for octave := range 5 {
-		period := 8 << octave
+	for octave := range 6 {
+		period := min(8<<octave, latticeSide)
 		scale := float64(int(1) << octave)
 		total += float64(w.noise.repeating(float64(x*scale), float64(z*scale), period, offset+octave*37) * amplitude)
-		amplitude *= 0.5
+		amplitude *= 0.56
 	}
 	return total
 }

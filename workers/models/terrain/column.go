@@ -85,11 +85,12 @@ type march struct {
 	upper, lower int64
 }
 
-// spot is one sample of the map: where, and what lies around it.
+// spot is one sample of the map: its height, and the four cells around it.
 type spot struct {
-	height                 int64 // in 1/64 cell with 16 more bits
-	c00, c01, c10, c11     uint32
-	fx, fz, fog, mistShare uint64
+	level              *level
+	height             int64 // in 1/64 cell with 16 more bits
+	i00, i01, i10, i11 uint
+	fx, fz, fog, mist  uint64
 }
 
 const (
@@ -114,22 +115,25 @@ func (m *march) level(k int, l *level, depths, inverses []int64, fog, mist []uin
 		top := a<<8 + (b-a)*fx
 		height := top<<8 + (c<<8+(d-c)*fx-top)*fz
 		y := m.horizon + ((m.eye-height>>spotToHeight)*inverses[i])>>(heightBits+inverseBits-screenBits)
-		if y >= m.edge && !m.isWet {
+		hidden := y >= m.edge
+		mirrored := m.isWet && m.mirrors(height, inverses[i])
+		if hidden {
 			m.seen = false
-			continue
+			if !mirrored {
+				continue
+			}
 		}
 		at := spot{
-			height: height, fx: uint64(fx), fz: uint64(fz), fog: fog[i], mistShare: mist[i],
-			c00: l.colours[row0|c0], c01: l.colours[row0|c1], c10: l.colours[row1|c0], c11: l.colours[row1|c1],
+			level: l, height: height, fx: uint64(fx), fz: uint64(fz), fog: fog[i], mist: mist[i],
+			i00: row0 | c0, i01: row0 | c1, i10: row1 | c0, i11: row1 | c1,
 		}
-		if m.isWet {
-			m.reflect(at, inverses[i])
+		if mirrored {
+			m.reflect(&at, inverses[i])
 		}
-		if y >= m.edge {
-			m.seen = false
+		if hidden {
 			continue
 		}
-		m.draw(max(y, 0), at, depth)
+		m.draw(max(y, 0), &at, depth)
 		if y <= 0 {
 			return
 		}
@@ -137,34 +141,32 @@ func (m *march) level(k int, l *level, depths, inverses []int64, fog, mist []uin
 }
 
 // draw shows a spot in the rows from y to the edge, which becomes y.
-func (m *march) draw(y int64, at spot, depth int64) {
-	colour, haze := m.shade(at)
+func (m *march) draw(y int64, at *spot, depth int64) {
+	colour, haze, water := m.shade(at)
 	m.fill(y, colour)
-	if (at.c00|at.c01|at.c10|at.c11)&cellWater != 0 {
-		m.soak(y, at.wetness(), haze, m.eye-at.height>>spotToHeight, depth)
+	if water > 0 {
+		m.soak(y, water, haze, m.eye-at.height>>spotToHeight, depth)
 	}
 	m.last, m.seen, m.edge = colour, true, y
 }
 
-// shade is a spot's colour through the air, and the weight of the air.
-func (m *march) shade(at spot) (colour packed, haze uint64) {
-	colour = blend(
-		blend(unpackCell(at.c00), unpackCell(at.c01), at.fx),
-		blend(unpackCell(at.c10), unpackCell(at.c11), at.fx), at.fz)
+// shade is a spot's colour through the air, the weight of the air, and the share of water around the spot; weights are 0..256.
+func (m *march) shade(at *spot) (colour packed, haze, water uint64) {
+	colours := &at.level.colours
+	const mask = levelSide*levelSide - 1
+	c00, c01, c10, c11 := colours[at.i00&mask], colours[at.i01&mask], colours[at.i10&mask], colours[at.i11&mask]
+	colour = blend(blend(unpackCell(c00), unpackCell(c01), at.fx), blend(unpackCell(c10), unpackCell(c11), at.fx), at.fz)
 	haze = at.fog
-	if at.mistShare > 0 {
+	if at.mist > 0 {
 		over := max((at.height>>spotToHeight-seaHeight)>>(heightBits+2), 0)
-		haze += (256 - haze) * (at.mistShare * m.low[over&255] >> 8) >> 8
+		haze += (256 - haze) * (at.mist * m.low[over&255] >> 8) >> 8
 	}
-	return blend(colour, m.fogColour, haze), haze
-}
-
-// wetness is the share of water around a spot, 0..256.
-func (at *spot) wetness() uint64 {
-	a, b, c, d := uint64(at.c00>>31), uint64(at.c01>>31), uint64(at.c10>>31), uint64(at.c11>>31)
-	top := a*(256-at.fx) + b*at.fx
-	bottom := c*(256-at.fx) + d*at.fx
-	return (top*(256-at.fz) + bottom*at.fz) >> 8
+	if (c00|c01|c10|c11)&cellWater != 0 {
+		top := uint64(c00>>31)*(256-at.fx) + uint64(c01>>31)*at.fx
+		bottom := uint64(c10>>31)*(256-at.fx) + uint64(c11>>31)*at.fx
+		water = (top*(256-at.fz) + bottom*at.fz) >> 8
+	}
+	return blend(colour, m.fogColour, haze), haze, water
 }
 
 // fill draws the rows from y up to the edge: from the last sample's colour at the edge to this one's at y.

@@ -198,5 +198,5 @@ func (a autopilot) steps(ticks int64) (yaw, pitch, forward float64) {
 	nod, _ := sinCos(float64(seconds*0.40) + a.third)
 	yaw = float64(start * float64(YawStep*(float64(0.50*slow)+float64(0.30*quick))))
 	pitch = float64(start * float64(float64(PitchStep*0.06)*nod))
-	return yaw, pitch, float64(MoveStep * mix(0.6, 0.9, start))
+	return yaw, pitch, float64(MoveStep * mix(0.6, 0.98, start))
 }

@@ -2,17 +2,22 @@ package terrain
 
 import "math"
 
-// trees is the height of the tree tops over a point, 0 where none stands. Far away, single trees melt into an even cover.
+// trees is the height of the tree tops over a point, 0 where none stands. Far away, single trees melt into
+// clumps of the size that can be seen.
 func (w *World) trees(x, z, over, slope, patch, spacing float64) float64 {
 	k := &w.look
 	cover := w.forestCover(over, slope, patch)
 	if cover <= 0 {
 		return 0
 	}
-	crown := 0.5
+	var crown float64
 	if spacing < 4 {
-		crown = clamp(0.5+float64(0.8*w.noise.at(x/6.1+5.5, z/6.1))+float64(0.45*w.noise.at(x/2.9, z/2.9+8.5)), 0, 1.2)
+		crown = 0.5 + float64(0.8*w.noise.at(x/6.1+5.5, z/6.1)) + float64(0.45*w.noise.at(x/2.9, z/2.9+8.5))
+	} else {
+		size := float64(3.4 * spacing)
+		crown = 0.5 + float64(0.9*w.noise.at(x/size+5.5, z/size))
 	}
+	crown = clamp(crown, 0, 1.2)
 	return float64(float64(k.canopy*min(1, float64(k.forest*2))) * float64(smooth(0.1, 0.7, cover)*crown))
 }
 
@@ -58,7 +63,7 @@ func (w *World) ground(x, z, over, slope, trees, broad, spacing float64) colour 
 	if bare := w.bareRock(over, slope, broad, fine); bare > 0 {
 		c = c.mix(w.rock(over, broad, fine), bare)
 	}
-	if low := smooth(5.5, 1.8, over+float64(broad*2.2)); low > 0 {
+	if low := smooth(3.8, 1.2, over+float64(broad*1.8)); low > 0 {
 		c = c.mix(k.shore, float64(low*smooth(0.5, 0.25, slope)))
 	}
 	if high := smooth(k.snowLine-26, k.snowLine+26, over+float64(broad*46)+float64(fine*10)); high > 0 {

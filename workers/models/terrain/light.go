@@ -17,9 +17,9 @@ type light struct {
 // lights are the hours between which the light changes evenly.
 func lights() []light {
 	night := light{
-		sun: colour{0.30, 0.38, 0.55}, ambient: colour{0.16, 0.20, 0.32}, elevation: 0.55,
-		zenith: rgb(0x060a1c), middle: rgb(0x0d1734), horizon: rgb(0x22345c), fog: rgb(0x1c2c50), glare: rgb(0x3c5488),
-		cloudBright: rgb(0x46587e), cloudDark: rgb(0x141d36), glow: 0.5, disc: 0.9, stars: 1,
+		sun: colour{0.42, 0.52, 0.74}, ambient: colour{0.24, 0.30, 0.46}, elevation: 0.30,
+		zenith: rgb(0x070c22), middle: rgb(0x111d42), horizon: rgb(0x2c4270), fog: rgb(0x223460), glare: rgb(0x6e86b8),
+		cloudBright: rgb(0x4c5f8a), cloudDark: rgb(0x141d38), glow: 0.35, disc: 0.95, stars: 1,
 	}
 	dawn := light{
 		sun: colour{1.05, 0.66, 0.48}, ambient: colour{0.42, 0.42, 0.58}, elevation: 0.10,
@@ -39,8 +39,8 @@ func lights() []light {
 	afternoon := morning
 	afternoon.sun, afternoon.elevation, afternoon.horizon = colour{1.15, 0.95, 0.72}, 0.38, rgb(0xd4dde0)
 	sunset := light{
-		sun: colour{1.20, 0.62, 0.34}, ambient: colour{0.40, 0.36, 0.50}, elevation: 0.085,
-		zenith: rgb(0x2c4484), middle: rgb(0xb0708c), horizon: rgb(0xff9a52), fog: rgb(0xc98a78), glare: rgb(0xffc070),
+		sun: colour{1.35, 0.66, 0.34}, ambient: colour{0.42, 0.37, 0.52}, elevation: 0.10,
+		zenith: rgb(0x2b4586), middle: rgb(0xa86a90), horizon: rgb(0xff8e4a), fog: rgb(0xb87a74), glare: rgb(0xffb25c),
 		cloudBright: rgb(0xffa868), cloudDark: rgb(0x6c4c74), glow: 1, disc: 1,
 	}
 	dusk := light{
@@ -100,6 +100,7 @@ func (l light) under(k look) light {
 	for _, c := range []*colour{&l.zenith, &l.middle, &l.horizon, &l.fog, &l.glare, &l.cloudBright} {
 		*c = c.grey(float64(0.55 * cover)).scale(1 - float64(0.14*cover))
 	}
+	l.cloudBright, l.cloudDark = l.cloudBright.scale(1-float64(0.30*cover)), l.cloudDark.scale(1-float64(0.34*cover))
 	l.glow = float64(l.glow * (1 - float64(0.6*cover)))
 	return l
 }

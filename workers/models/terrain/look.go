@@ -91,11 +91,11 @@ func volcano() biome {
 	b := temperate()
 	b.name, b.words = "volcano", []string{"volcan", "lava", "magma", "inferno", "火山"}
 	b.shape.land, b.shape.hills, b.shape.mountains, b.shape.peaks, b.shape.ridge, b.look.canopy = 14, 60, 330, 0.15, 0.7, 0
-	b.look.grass, b.look.dry, b.look.lush = rgb(0x3d3836), rgb(0x4c4440), rgb(0x2f2b2b)
-	b.look.soil, b.look.rock, b.look.rockDark, b.look.shore = rgb(0x453733), rgb(0x37302f), rgb(0x1f1b1c), rgb(0x2b1a16)
+	b.look.grass, b.look.dry, b.look.lush = rgb(0x54494a), rgb(0x6a5a52), rgb(0x453c3e)
+	b.look.soil, b.look.rock, b.look.rockDark, b.look.shore = rgb(0x5a4640), rgb(0x4a3f3e), rgb(0x2c2627), rgb(0x3a221c)
 	b.look.deep, b.look.shallow, b.look.glow, b.look.mirror, b.look.ripple = rgb(0xff5a10), rgb(0xffb43a), 1, 0.05, 0.2
 	b.look.snowLine, b.look.forest = 2000, 0
-	b.look.sky, b.look.skyTint, b.look.clouds, b.look.haze, b.look.mist, b.look.hour = rgb(0x8a4a3a), 0.6, 0.8, 1.8, 0.3, 18.4
+	b.look.sky, b.look.skyTint, b.look.clouds, b.look.haze, b.look.mist, b.look.hour = rgb(0x8a3a2c), 0.6, 0.62, 1.4, 0.2, 18.5
 	return b
 }
 
@@ -182,7 +182,7 @@ func alps() biome {
 	b := temperate()
 	b.name, b.words = "alps", []string{"mountain", "alps", "alpine", "peak", "summit", "himalaya", "everest", "andes", "rocky", "fjord", "norway", "山"}
 	b.shape.mountains, b.shape.peaks, b.shape.ridge, b.shape.wave, b.shape.hills = 400, 0.4, 0.75, 900, 60
-	b.look.snowLine, b.look.treeLine, b.look.strata = 250, 130, 0.35
+	b.look.snowLine, b.look.treeLine, b.look.strata = 205, 120, 0.35
 	return b
 }
 

@@ -71,23 +71,22 @@ func (p *picture) ramp(first, last, n int) []colour {
 // paint gives a look the image's colours: the ground those of the lower part, the sky those of the upper.
 func (p *picture) paint(k *look) {
 	ground := p.ramp(pictureRows*2/5, pictureRows, 6)
+	brightness := 0.0
+	for _, c := range ground {
+		brightness += c.luma() / 6
+	}
+	// The image is lit already and the land will be lit again, so a dark image is made lighter first.
+	for i := range ground {
+		ground[i] = ground[i].scale(clamp(0.44/(brightness+0.02), 1, 1.8))
+	}
 	sky := p.ramp(0, pictureRows*2/5, 3)
 	k.rockDark, k.lush, k.soil, k.grass, k.dry, k.shore = ground[0], ground[1], ground[2], ground[3], ground[4], ground[5]
 	k.rock = ground[1].mix(ground[3], 0.5)
 	k.snow = ground[5].mix(colour{1, 1, 1}, 0.35)
 	k.deep = ground[0].mix(sky[1], 0.5).scale(0.7)
 	k.shallow = ground[2].mix(sky[2], 0.5)
-	k.skyZenith, k.skyHorizon, k.skyPicture = p.row(0), p.row(pictureRows*2/5-1), sky[2]
+	k.skyZenith, k.skyHorizon, k.skyPicture = p.ramp(0, pictureRows/5, 3)[1], p.ramp(pictureRows/5, pictureRows*2/5, 3)[2], sky[2]
 	k.picture = true
-}
-
-// row is the mean colour of one row.
-func (p *picture) row(row int) colour {
-	var sum colour
-	for _, c := range p.cells[row] {
-		sum = sum.add(c)
-	}
-	return sum.scale(1.0 / pictureColumns)
 }
 
 // pictureRelief lays the image flat on the ground before the start, its lower edge nearest, and lifts the ground by its brightness.

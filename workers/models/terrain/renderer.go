@@ -47,9 +47,9 @@ func NewRenderer(world *World, width, height, threads int) (*Renderer, error) {
 		threads = runtime.GOMAXPROCS(0)
 	}
 	r := &Renderer{threads: threads}
-	r.scene = scene{view: v, glareX: make([]uint64, width), glareY: make([]uint64, height)}
+	r.scene = scene{view: v, glareX: make([]uint64, width), glareY: make([]uint64, 2*height)}
 	r.scene.sky = skyRows{
-		colours: make([]packed, height), reach: make([]int64, height), level: make([]uint8, height), fade: make([]uint64, height),
+		colours: make([]packed, 2*height), reach: make([]int64, 2*height), level: make([]uint8, 2*height), fade: make([]uint64, 2*height),
 	}
 	r.scene.water = waterRows{depth: make([]int64, height), shift: make([]uint8, height), swing: make([]int64, height)}
 	for range len(v.starts) - 1 {

@@ -41,7 +41,8 @@ type starPoint struct {
 	bright      uint64
 }
 
-// skyRows hold what follows from the row of a pixel of sky.
+// skyRows hold what follows from the row of a pixel of sky. They begin one height of the picture above it, for water shows sky that is
+// out of the picture; row y of the picture is at y + height.
 type skyRows struct {
 	colours []packed
 	// reach is the distance to the clouds per depth, in cells with depthBits; level is the size of the map; fade is 0..256.
@@ -125,14 +126,14 @@ func (s *scene) placeSun(eye eyePoint, row float64) {
 		y = row - float64(v.focal*(w.sunRise/cos))
 		s.sun = disc{x: x, y: y, radius: float64(v.focal * 0.019), bright: w.light.disc}
 	}
-	spread := float64(v.focal * mix(0.10, 0.42, w.light.glow))
-	strength := float64(256 * mix(0.45, 0.92, w.light.glow))
+	spread := float64(v.focal * mix(0.10, 0.34, w.light.glow))
+	strength := float64(256 * mix(0.45, 0.85, w.light.glow))
 	for i := range s.glareX {
 		d := (float64(i) + 0.5 - x) / spread
 		s.glareX[i] = uint64(float64(strength * expNegative(float64(d*d))))
 	}
 	for i := range s.glareY {
-		d := float64((float64(i) + 0.5 - y) / spread)
+		d := float64((float64(i-v.height) + 0.5 - y) / spread)
 		s.glareY[i] = uint64(float64(256 * expNegative(float64(d*d)*0.8)))
 	}
 }
@@ -140,15 +141,18 @@ func (s *scene) placeSun(eye eyePoint, row float64) {
 // prepareSky fills the tables of rows.
 func (s *scene) prepareSky(eye eyePoint, row float64, ticks int64) {
 	v, l := s.view, s.world.light
+	// In thick air the sky fades as the land does.
+	thick := float64(0.85 * smooth(1.5, 2.6, s.world.look.haze))
 	for y := range s.sky.colours {
-		rise := (row - float64(y) - 0.5) / v.focal
+		rise := (row - float64(y-v.height) - 0.5) / v.focal
 		c := l.horizon.mix(l.middle, smooth(0, 0.17, rise))
 		c = c.mix(l.zenith, smooth(0.10, 0.62, rise))
 		c = c.mix(l.fog, float64(0.75*smooth(0.035, -0.01, rise)))
+		c = c.mix(l.fog, float64(thick*smooth(0.55, 0.1, rise)))
 		s.sky.colours[y] = c.pack()
 		above := max(rise, 0)
 		s.sky.reach[y] = int64(float64(cloudHeight / (above + 0.07) * (1 << depthBits)))
-		s.sky.fade[y] = uint64(float64(256 * float64(smooth(0.004, 0.085, rise)*0.96)))
+		s.sky.fade[y] = uint64(float64(256 * float64(smooth(0.004, 0.085, rise)*(0.96-float64(0.7*thick))) * clamp(float64(y)/32, 0, 1)))
 		s.sky.level[y] = 0
 		if above < 0.16 {
 			s.sky.level[y] = 1

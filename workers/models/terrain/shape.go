@@ -114,8 +114,8 @@ func (r *relief) step(over float64) float64 {
 
 // beach flattens the land near the water line, above and below it.
 func beach(over float64) float64 {
-	if over > 26 || over < -26 {
+	if over > 20 || over < -20 {
 		return over
 	}
-	return float64(over * mix(0.16, 1, smooth(0, 26, math.Abs(over))))
+	return float64(over * mix(0.2, 1, smooth(0, 20, math.Abs(over))))
 }

@@ -42,8 +42,9 @@ func put(sums []packed, y int, c packed, full int, part uint64) {
 	}
 }
 
-// at is the sky at one row: gradient, the sun's glow, clouds.
+// at is the sky at one row, which may lie above the picture: gradient, the sun's glow, clouds.
 func (s *skyOf) at(row int) packed {
+	row = max(row+s.view.height, 0)
 	c := s.sky.colours[row]
 	lit := s.glare * s.glareY[row] >> 8
 	c = blend(c, s.sunLight, lit)

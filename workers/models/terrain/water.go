@@ -82,24 +82,32 @@ func (m *march) soak(y int64, water, haze uint64, over, depth int64) {
 	}
 }
 
-// reflect notes a spot of the ground in the rows of the water before it that mirror it.
-func (m *march) reflect(at spot, inverse int64) {
-	const toScreen = heightBits + inverseBits - screenBits
-	over := at.height>>spotToHeight - seaHeight
+// mirrors reports whether ground of a height (as a spot has it) at a distance mirrors in rows that mirror nothing yet. Water, and what
+// hardly rises over it, ends the stretch of ground under way.
+func (m *march) mirrors(height, inverse int64) bool {
+	over := height>>spotToHeight - seaHeight
 	if over <= 1<<(heightBits-2) {
 		m.upper, m.lower = 0, -1
-		return
+		return false
 	}
-	rows := int64(len(m.sums))
-	base := (m.horizon+((m.eye-seaHeight)*inverse)>>toScreen)>>screenBits + 1
-	end := min((m.horizon+((m.eye-seaHeight+over)*inverse)>>toScreen)>>screenBits, rows-1)
-	base = max(base, 0)
-	open := m.lower >= m.upper
-	if open && base >= m.upper && end <= m.lower || base > end {
-		return
-	}
-	colour, _ := m.shade(at)
-	if !open || end < m.upper-1 {
+	base, end := m.mirrorRows(over, inverse)
+	return base <= end && (m.lower < m.upper || base < m.upper || end > m.lower)
+}
+
+// mirrorRows are the first and last row that mirror the ground between the water and a height over it.
+func (m *march) mirrorRows(over, inverse int64) (base, end int64) {
+	const toRow = heightBits + inverseBits
+	horizon := m.horizon >> screenBits
+	base = horizon + ((m.eye-seaHeight)*inverse)>>toRow + 1
+	end = horizon + ((m.eye-seaHeight+over)*inverse)>>toRow
+	return max(base, 0), min(end, int64(len(m.sums))-1)
+}
+
+// reflect notes a spot of the ground in the rows of the water before it that mirror it.
+func (m *march) reflect(at *spot, inverse int64) {
+	base, end := m.mirrorRows(at.height>>spotToHeight-seaHeight, inverse)
+	colour, _, _ := m.shade(at)
+	if m.lower < m.upper || end < m.upper-1 {
 		m.upper, m.lower = base, base-1
 	}
 	for row := min(m.upper-1, end); row >= base; row-- {
@@ -132,7 +140,7 @@ func (s *scene) mirrorColumn(r ray, sums []packed, work *strip) {
 		moved = max(min(moved, rows-1), 0)
 		mirrored := work.mirror[moved]
 		if mirrored == 0 {
-			mirrored = sky.at(max(min(2*horizonRow-moved, horizonRow-1), 0))
+			mirrored = sky.at(min(2*horizonRow-moved, horizonRow-1, rows-1))
 		}
 		c := blend(sums[y]>>8&lanesMask, mirrored, min(uint64(weight>>8), 256))
 		sums[y] = c << 8

@@ -171,32 +171,39 @@ func (w *World) chooseStart(d *dice) {
 	}
 }
 
-// scoreView rates a view by heights at 56 points before it.
+// scoreView rates a view by heights at 77 points before it: open country, a skyline that stands out but does not tower, some water.
 func (w *World) scoreView(x, z, heading float64) float64 {
 	saved := [2]float64{w.originX, w.originZ}
 	w.originX, w.originZ = x, z
 	defer func() { w.originX, w.originZ = saved[0], saved[1] }()
 	sin, cos := sinCos(heading)
-	wet, near, peak, score := 0.0, 0.0, 0.0, 0.0
-	const rows, columns = 8, 7
-	for row := range rows {
-		depth := 120 + float64(float64(row*row)*55)
-		for column := range columns {
+	eye := w.cover(0, 0, 170, 0) + 100
+	const rows, columns = 11, 7
+	wet, open, skyline := 0.0, 0.0, 0.0
+	for column := range columns {
+		highest := -1.0
+		for row := range rows {
+			depth := 130 + float64(float64(row*row)*30)
 			aside := float64(float64(column-columns/2) * (depth * 0.16))
-			height := w.height(float64(sin*depth)+float64(cos*aside), float64(cos*depth)-float64(sin*aside), 32) - seaLevel
-			switch {
-			case height <= 0 && row < 6:
+			height := w.height(float64(sin*depth)+float64(cos*aside), float64(cos*depth)-float64(sin*aside), 32)
+			slope := (max(height, seaLevel) - eye) / depth
+			if slope < highest {
+				continue
+			}
+			highest = slope
+			open++
+			if height <= seaLevel {
 				wet++
-			case row < 3:
-				near = max(near, height)
-			case row >= 4:
-				peak = max(peak, height)
 			}
 		}
+		skyline += highest
 	}
-	wet /= 6 * columns
-	score = float64(peak*0.004) - float64(max(near-50, 0)*0.012)
-	return score + float64(1.6*smooth(0, 0.3, wet)) - float64(1.6*smooth(0.5, 0.9, wet))
+	wet, open, skyline = wet/(rows*columns), open/(rows*columns), skyline/columns
+	score := float64(1.5*smooth(0.2, 0.8, open)) + float64(1.2*smooth(-0.03, 0.09, skyline)) - float64(2*smooth(0.12, 0.3, skyline))
+	if w.land < -10 {
+		return score + float64(2*smooth(0.1, 0.45, wet)) - float64(2*smooth(0.6, 0.85, wet))
+	}
+	return score + float64(1.3*smooth(0, 0.2, wet)) - float64(1.3*smooth(0.4, 0.8, wet))
 }
 
 // eyeHeight is how high the camera flies over a point of the map, in cells: a smooth cover over the land that no ridge pierces.
