@@ -13,7 +13,11 @@ import (
 // TestRebuildAfterFlush loses every record and brings the completed videos back from the store alone.
 func TestRebuildAfterFlush(t *testing.T) {
 	t.Parallel()
-	s := startStack(t, stackOptions{apis: 2})
+	s := startStack(t, stackOptions{apis: 2, apiArgs: []string{"--auth", "keys"}})
+	s.client.key = s.newKey("acme")
+	foreign := newClient(s.client.base)
+	foreign.key = s.newKey("other")
+	theirs := foreign.make(t, small("of another tenant"))
 	url := "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture(t, 64, 64))
 	requests := []fields{
 		small("plain"),
@@ -39,11 +43,16 @@ func TestRebuildAfterFlush(t *testing.T) {
 		})
 	}
 
-	if out := s.telefuser("jobs", "rebuild"); !strings.HasPrefix(out, fmt.Sprintf("restored %d,", len(before))) {
+	if out := s.telefuser("jobs", "rebuild"); !strings.HasPrefix(out, fmt.Sprintf("restored %d,", len(before)+1)) {
 		t.Errorf("rebuild says %q", out)
 	}
 	for i := range s.apis {
 		s.awaitReady(i)
+	}
+	// Keys are not in the store; new ones of the same tenants see what is theirs, and no more.
+	s.client.key, foreign.key = s.newKey("acme"), s.newKey("other")
+	if listed := foreign.all(t, 10); len(listed) != 1 || listed[0].ID != theirs.ID {
+		t.Errorf("the other tenant sees %v", listed)
 	}
 	after := s.client.all(t, 2)
 	if len(after) != len(before) {
@@ -75,7 +84,7 @@ func TestRebuildAfterFlush(t *testing.T) {
 		t.Error(err)
 	}
 	fresh := s.client.make(t, small("a new one"))
-	s.checkStoredVideos([]string{after[0].ID, after[2].ID, longer.ID, fresh.ID})
+	s.checkStoredVideos([]string{theirs.ID, after[0].ID, after[2].ID, longer.ID, fresh.ID})
 }
 
 func jsonBody() http.Header { return http.Header{"Content-Type": {"application/json"}} }
