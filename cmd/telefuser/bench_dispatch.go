@@ -70,7 +70,7 @@ func benchDispatch(ctx context.Context, flags benchFlags, n int, w io.Writer) er
 		if err := pause(ctx, rand.N(dispatchIdleMax)); err != nil {
 			return err
 		}
-		job, err := dispatchOne(ctx, stack.target, p.records)
+		job, err := runOne(ctx, stack.target, p.records, dispatchBody, dispatchTimeout)
 		if err != nil {
 			return err
 		}
@@ -87,12 +87,12 @@ func benchDispatch(ctx context.Context, flags benchFlags, n int, w io.Writer) er
 	})
 }
 
-// dispatchOne runs one job to its end.
-func dispatchOne(ctx context.Context, t bench.Target, records *jobs.Store) (jobs.Job, error) {
-	ctx, cancel := context.WithTimeout(ctx, dispatchTimeout)
+// runOne creates a video and waits until it is done.
+func runOne(ctx context.Context, t bench.Target, records *jobs.Store, body string, timeout time.Duration) (jobs.Job, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var video openapi.Video
-	if err := callJSON(ctx, t, http.MethodPost, "/v1/videos", strings.NewReader(dispatchBody), &video); err != nil {
+	if err := callJSON(ctx, t, http.MethodPost, "/v1/videos", strings.NewReader(body), &video); err != nil {
 		return jobs.Job{}, err
 	}
 	for {

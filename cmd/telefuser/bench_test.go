@@ -119,4 +119,18 @@ func TestBenchMeasuresAStackOfItsOwn(t *testing.T) {
 			t.Errorf("%+v, want three jobs", result)
 		}
 	})
+	t.Run("video", func(t *testing.T) {
+		if _, err := exec.LookPath("ffmpeg"); err != nil {
+			t.Skip("ffmpeg is not installed")
+		}
+		var result struct {
+			Videos []struct {
+				FPS float64 `json:"frames_per_second"`
+			} `json:"videos"`
+		}
+		benchJSON(t, program, &result, "video", "--runs", "1", "--frames", "5", "--size", "64x64")
+		if len(result.Videos) != 1 || result.Videos[0].FPS <= 0 {
+			t.Errorf("%+v, want one video", result)
+		}
+	})
 }
