@@ -19,7 +19,7 @@ import (
 )
 
 // upload opens a multipart create at an API and sends it up to the middle of a picture.
-func upload(t testing.TB, base string) net.Conn {
+func upload(t testing.TB, base string, data []byte) net.Conn {
 	t.Helper()
 	u, err := url.Parse(base)
 	if err != nil {
@@ -29,7 +29,6 @@ func upload(t testing.TB, base string) net.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := picture(t, 640, 480)
 	head := "--b\r\nContent-Disposition: form-data; name=\"input_reference\"; filename=\"p.png\"\r\n\r\n"
 	_, err = fmt.Fprintf(conn, "POST /v1/videos HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n%x\r\n%s",
 		len(head), head, len(data), data[:len(data)/2])
@@ -43,7 +42,8 @@ func upload(t testing.TB, base string) net.Conn {
 func TestAPIDiesDuringAnUpload(t *testing.T) {
 	t.Parallel()
 	s := startStack(t, stackOptions{})
-	conn := upload(t, s.apiURLs()[0])
+	data := picture(t, 640, 480)
+	conn := upload(t, s.apiURLs()[0], data)
 	defer conn.Close()
 	s.apis[0].kill()
 	if _, err := io.ReadAll(conn); err == nil {
@@ -53,7 +53,7 @@ func TestAPIDiesDuringAnUpload(t *testing.T) {
 	s.startAPI(0)
 	s.awaitReady(0)
 	for range 100 {
-		upload(t, s.apiURLs()[0]).Close()
+		upload(t, s.apiURLs()[0], data).Close()
 	}
 	if found := s.client.all(t, 100); len(found) != 0 {
 		t.Errorf("records of uploads that never ended: %v", found)
@@ -235,8 +235,11 @@ func TestAPIEndsInOrder(t *testing.T) {
 		t.Errorf("the load was %d requests and %d videos", requests, len(made))
 	}
 	for _, id := range made {
-		if v := s.client.await(t, id); s.attempts(v.ID) != 1 {
-			t.Errorf("%s took %d attempts", v.ID, s.attempts(v.ID))
+		s.client.await(t, id)
+	}
+	for id, n := range s.allAttempts() {
+		if n != 1 {
+			t.Errorf("%s took %d attempts", id, n)
 		}
 	}
 }

@@ -57,10 +57,8 @@ func twentyJobs(t *testing.T, end func(*stack)) {
 	if len(ids) != 20 {
 		t.Fatalf("%d ids for 20 jobs", len(ids))
 	}
-	attempts := map[string]int{}
 	for id := range ids {
 		v := s.client.await(t, id)
-		attempts[id] = s.attempts(id)
 		if got := probe(t, s.client.content(t, id, "")); got.frames != v.NumFrames {
 			t.Errorf("%s: %+v", id, got)
 		}
@@ -68,7 +66,7 @@ func twentyJobs(t *testing.T, end func(*stack)) {
 	if listed := s.client.all(t, 7); len(listed) != 20 {
 		t.Errorf("%d jobs are listed", len(listed))
 	}
-	s.checkStore(attempts)
+	s.checkStore(s.allAttempts())
 	s.checkTemp()
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -78,7 +79,9 @@ func TestStoreDies(t *testing.T) {
 	f := follow(t, s.client, v.ID)
 	waitFor(t, videoTimeout, "the job to be under way", func() bool { return f.progress() >= 1 })
 	s.s3.Kill()
-	pause(t, 5*time.Second)
+	waitFor(t, videoTimeout, "the worker to miss the store", func() bool {
+		return strings.Contains(s.workers[0].stderr.String(), "the store does not answer")
+	})
 	if got, err := s.api(0).get(t.Context(), v.ID); err != nil || got.Status != "in_progress" {
 		t.Errorf("without a store: %+v %v", got, err)
 	}

@@ -187,21 +187,32 @@ func (s *stack) redisClient() *redis.Client {
 	return c
 }
 
-// attempts is how often a job was claimed, by the operator's list.
+// attempts is how often a job was claimed.
 func (s *stack) attempts(id string) int {
 	s.t.Helper()
+	n, ok := s.allAttempts()[id]
+	if !ok {
+		s.t.Fatalf("jobs list does not show %s", id)
+	}
+	return n
+}
+
+// allAttempts is how often each job was claimed, by the operator's list.
+func (s *stack) allAttempts() map[string]int {
+	s.t.Helper()
+	attempts := map[string]int{}
 	for line := range strings.Lines(s.telefuser("jobs", "list", "--limit", "100")) {
 		columns := strings.Fields(line)
-		if len(columns) > 2 && columns[0] == id {
-			n, err := strconv.Atoi(columns[2])
-			if err != nil {
-				s.t.Fatalf("jobs list: %q", line)
-			}
-			return n
+		if len(columns) < 3 || !strings.HasPrefix(columns[0], "video_") {
+			continue
 		}
+		n, err := strconv.Atoi(columns[2])
+		if err != nil {
+			s.t.Fatalf("jobs list: %q", line)
+		}
+		attempts[columns[0]] = n
 	}
-	s.t.Fatalf("jobs list does not show %s", id)
-	return 0
+	return attempts
 }
 
 // objects lists the files of the bucket by key, uploads that are under way included.

@@ -208,8 +208,9 @@ func TestWorkerDrains(t *testing.T) {
 		}
 		v = s.client.await(t, v.ID)
 		f.check(t, 5)
-		s.checkArtifact(v, s.attempts(v.ID))
-		s.checkStore(map[string]int{v.ID: s.attempts(v.ID)})
+		n := s.attempts(v.ID)
+		s.checkArtifact(v, n)
+		s.checkStore(map[string]int{v.ID: n})
 		s.checkTemp()
 	})
 }
