@@ -173,6 +173,29 @@ func TestCancelStopsTheRun(t *testing.T) {
 	})
 }
 
+// A run learns of its end by a message, long before its next renewal.
+func TestCancelIsFast(t *testing.T) {
+	b := onRedis(t, jobs.Config{LeaseTTL: time.Minute, RenewEvery: 20 * time.Second})
+	started, ended := make(chan struct{}, 1), make(chan struct{}, 1)
+	b.consume(t, jobs.ConsumerConfig{}, func(ctx context.Context, _ *jobs.Claim) {
+		started <- struct{}{}
+		<-ctx.Done()
+		ended <- struct{}{}
+	})
+	job := b.create(t, "alice")
+	within(t, started)
+	channel := b.store.Key("stop")
+	eventually(t, func() bool { return b.rdb.PubSubNumSub(t.Context(), channel).Val()[channel] == 1 })
+	start := time.Now()
+	if _, err := b.store.Cancel(t.Context(), "alice", job.ID); err != nil {
+		t.Fatal(err)
+	}
+	within(t, ended)
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("the run ended %v after the cancellation", took)
+	}
+}
+
 // A run that is told to stop, and does not settle, is handed back for nothing; the next worker makes attempt 2.
 func TestDrainHandsBack(t *testing.T) {
 	each(t, quick(), func(t *testing.T, b *bundle) {

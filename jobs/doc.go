@@ -51,7 +51,7 @@
 //	out of memory, stall, lost device, passing fault    Requeue: a budget for each cause
 //	Redis restarts                 tickets and records are in its file; runs go on
 //	Redis is full                  creates are refused; runs end; nothing is half-written
-//	ticket lost or archived        the reaper looks for the tickets of the oldest queued jobs every 10 s
+//	ticket lost or archived        the reaper looks for the tickets of the oldest queued jobs every 5 s
 //	message that cannot be read    logged, counted, dropped
 //	record of a newer version      left for a newer worker, its ticket comes back every few seconds
 //

@@ -17,10 +17,10 @@ const (
 	outboxGrace = 2 * time.Second
 	// headEvery is the pause between two looks for lost tickets, headSoon that after one that found something odd; headRows is how many jobs are looked at, headAge how long
 	// they must have waited.
-	headEvery = 10 * time.Second
+	headEvery = 5 * time.Second
 	headSoon  = 2 * time.Second
 	headRows  = 100
-	headAge   = 5 * time.Second
+	headAge   = 3 * time.Second
 	// spareEvery is the pause between spare tickets for one job whose own is stuck.
 	spareEvery = 5 * time.Minute
 )

@@ -95,9 +95,12 @@ func events() map[string]func(t *testing.T, s subject) error {
 			_, _, err := s.store.Create(ctx, jobs.CreateRequest{Tenant: "alice", ID: s.id, Spec: spec("again")})
 			return err
 		},
-		"claim": func(t *testing.T, s subject) error {
-			attempt := 1
-			_, err := s.store.Claim(ctx, pipeline, "worker-2", s.id, attempt)
+		"claim": func(_ *testing.T, s subject) error {
+			_, err := s.store.Claim(ctx, pipeline, "worker-2", s.id, 1)
+			return err
+		},
+		"claim by an older ticket": func(_ *testing.T, s subject) error {
+			_, err := s.store.Claim(ctx, pipeline, "worker-2", s.id, 0)
 			return err
 		},
 		"progress": func(t *testing.T, s subject) error {

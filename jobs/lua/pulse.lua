@@ -6,18 +6,17 @@ local answers = {}
 for i = 4, #ARGV, 4 do
   local id, attempt, progress, phase = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), ARGV[i + 3]
   local key = record_key(id)
-  local f = redis.call('HMGET', key, 's', 'a', 'pr', 'ec')
+  local f = redis.call('HMGET', key, 's', 'a', 'ec')
   local answer = 'lost'
   if f[1] == 'in_progress' and f[2] == attempt then
     answer = 'ok'
     redis.call('ZADD', running, int(now + lease), id)
     if progress >= 0 then
-      if progress < tonumber(f[3]) then progress = tonumber(f[3]) end
       redis.call('HSET', key, 'pr', int(progress), 'ph', phase)
       redis.call('HINCRBY', key, 'r', 1)
       changed(id)
     end
-  elseif not f[1] or (f[2] == attempt and f[4] == code) then
+  elseif not f[1] or (f[2] == attempt and f[3] == code) then
     answer = 'cancelled'
   end
   answers[#answers + 1] = answer
