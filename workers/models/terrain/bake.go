@@ -40,14 +40,17 @@ func (b *baker) bake(job blockJob, into *level) {
 	b.plant(x0, z0, spacing)
 	slotX := int(uint64(job.key.x)%blocksSide) * blockSide
 	slotZ := int(uint64(job.key.z)%blocksSide) * blockSide
+	top := uint16(0)
 	for row := range blockSide {
 		at := (slotZ+row)<<levelBits + slotX
 		for column := range blockSide {
 			height, c := b.cell(x0, z0, row, column, spacing)
-			into.heights[at+column] = uint16(float64(height*64) + 0.5)
-			into.colours[at+column] = c
+			fixed := uint16(float64(height*64) + 0.5)
+			into.heights[at+column], into.colours[at+column] = fixed, c
+			top = max(top, fixed)
 		}
 	}
+	into.tops[job.key.slot()] = top
 }
 
 // survey computes what changes slowly.

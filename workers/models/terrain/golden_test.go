@@ -9,7 +9,7 @@ type goldenFrame struct {
 
 func goldenFrames() []goldenFrame {
 	return []goldenFrame{
-		{"alpine lake", "", 0, 320, 192, "c82625bf98ce65b4a8bf5790"},
-		{"desert", "night", 42, 192, 320, "edf2352eae2fc55423cdc3da"},
+		{"alpine lake", "", 0, 320, 192, "144cd62bad1580eedbe0b6c8"},
+		{"desert", "night", 42, 192, 320, "126d6d47a2132eb62b7c2c99"},
 	}
 }

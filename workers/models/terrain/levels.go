@@ -8,7 +8,8 @@ const (
 	levelBits  = 10
 	levelSide  = 1 << levelBits
 	levelMask  = levelSide - 1
-	blockSide  = 32
+	blockBits  = 5
+	blockSide  = 1 << blockBits
 	blocksSide = levelSide / blockSide
 	levelsMax  = 6
 )
@@ -17,6 +18,8 @@ type level struct {
 	// heights are in 1/64 cell, colours as colour.cell makes them.
 	heights [levelSide * levelSide]uint16
 	colours [levelSide * levelSide]uint32
+	// tops are the highest heights of the blocks.
+	tops [blocksSide * blocksSide]uint16
 	// owners tell which block of the world each block of the square holds.
 	owners [blocksSide * blocksSide]blockKey
 }

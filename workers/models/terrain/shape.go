@@ -95,9 +95,10 @@ func (r *relief) dune(x, z, spacing float64) float64 {
 	bend := r.noise.sum(x/420, z/420, 2, 0.5)
 	phase := float64(x*0.021) + float64(z*0.009) + float64(bend*4.2)
 	wave, _ := sinCos(phase)
-	crest := 1 - max(wave, -wave)
+	// The crests are rounded, or the grid of the map would cut teeth into them.
+	crest := 1.05 - math.Sqrt(float64(wave*wave)+0.05)
 	size := smooth(-0.5, 0.6, bend)
-	total := float64(float64(r.dunes*size) * float64(crest*crest))
+	total := float64(float64(r.dunes*size) * float64(crest*crest) * 0.9)
 	if spacing < 2 {
 		ripple, _ := sinCos(float64(x*0.62) + float64(z*0.31) + float64(bend*50))
 		total += float64(float64(ripple*0.14) * smooth(0.1, 0.7, 1-crest))

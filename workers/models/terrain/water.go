@@ -126,8 +126,8 @@ func (m *march) reflectRow(row int64, colour packed) {
 	}
 }
 
-// mirrorColumn adds to the water of a column what it mirrors, moved by ripples.
-func (s *scene) mirrorColumn(r ray, sums []packed, work *strip) {
+// mirrorColumn adds to the water of a column what it mirrors, moved by ripples. skyEnd is the number of rows that are sky alone.
+func (s *scene) mirrorColumn(r ray, sums []packed, work *strip, skyEnd int) {
 	horizonRow := int(s.horizon >> screenBits)
 	rows := s.view.height
 	sky := s.skyOf(r)
@@ -140,7 +140,12 @@ func (s *scene) mirrorColumn(r ray, sums []packed, work *strip) {
 		moved = max(min(moved, rows-1), 0)
 		mirrored := work.mirror[moved]
 		if mirrored == 0 {
-			mirrored = sky.at(min(2*horizonRow-moved, horizonRow-1, rows-1))
+			row := min(2*horizonRow-moved, horizonRow-1, rows-1)
+			if row >= 0 && row < skyEnd {
+				mirrored = sums[row] >> 8 & lanesMask
+			} else {
+				mirrored = sky.at(row)
+			}
 		}
 		c := blend(sums[y]>>8&lanesMask, mirrored, min(uint64(weight>>8), 256))
 		sums[y] = c << 8

@@ -179,7 +179,7 @@ func (w *World) scoreView(x, z, heading float64) float64 {
 	sin, cos := sinCos(heading)
 	eye := w.cover(0, 0, 170, 0) + 100
 	const rows, columns = 11, 7
-	wet, open, skyline := 0.0, 0.0, 0.0
+	wet, open, skyline, wall := 0.0, 0.0, 0.0, 0.0
 	for column := range columns {
 		highest := -1.0
 		for row := range rows {
@@ -192,14 +192,20 @@ func (w *World) scoreView(x, z, heading float64) float64 {
 			}
 			highest = slope
 			open++
+			if depth < 1500 && slope > -0.01 {
+				wall++
+			}
 			if height <= seaLevel {
 				wet++
 			}
 		}
 		skyline += highest
 	}
-	wet, open, skyline = wet/(rows*columns), open/(rows*columns), skyline/columns
-	score := float64(1.5*smooth(0.2, 0.8, open)) + float64(1.2*smooth(-0.03, 0.09, skyline)) - float64(2*smooth(0.12, 0.3, skyline))
+	wet, open, skyline, wall = wet/(rows*columns), open/(rows*columns), skyline/columns, wall/(rows*columns)
+	score := float64(1.5*smooth(0.2, 0.8, open)) + float64(1.2*smooth(-0.03, 0.09, skyline)) - float64(2*smooth(0.12, 0.3, skyline)) - float64(2.5*smooth(0.02, 0.25, wall))
+	if w.land > 40 {
+		return score - float64(2*smooth(0, 0.3, wet))
+	}
 	if w.land < -10 {
 		return score + float64(2*smooth(0.1, 0.45, wet)) - float64(2*smooth(0.6, 0.85, wet))
 	}
