@@ -219,88 +219,31 @@ func TestAPIEndsInOrder(t *testing.T) {
 	s.awaitWorkers(2)
 	ctx, stop := context.WithCancel(t.Context())
 	load := s.startLoad(ctx)
+	load.more(t, 100)
 	for i := range 2 {
 		s.apis[i].stop(t)
 		s.startAPI(i)
 		s.awaitReady(i)
+		load.more(t, 100)
 		s.workers[i].stop(t)
 		s.workers[i] = s.startWorker("worker" + fmt.Sprint(i))
+		load.more(t, 100)
 	}
 	stop()
-	made, requests, failed := load()
-	if len(failed) != 0 {
-		t.Errorf("%d of %d requests failed, such as: %s", len(failed), requests, failed[0])
+	load.group.Wait()
+	if len(load.failed) != 0 {
+		t.Errorf("%d of %d requests failed, such as: %s", len(load.failed), load.requests, load.failed[0])
 	}
-	if len(made) == 0 || requests < 50 {
-		t.Errorf("the load was %d requests and %d videos", requests, len(made))
+	if len(load.made) == 0 {
+		t.Error("the load made no videos")
 	}
-	for _, id := range made {
+	for _, id := range load.made {
 		s.client.await(t, id)
 	}
 	for id, n := range s.allAttempts() {
 		if n != 1 {
 			t.Errorf("%s took %d attempts", id, n)
 		}
-	}
-}
-
-// startLoad creates, reads and lists through the balancer until ctx ends. What it answers waits for the end and tells what happened.
-func (s *stack) startLoad(ctx context.Context) func() (made []string, requests int, failed []string) {
-	var mu sync.Mutex
-	var made, failed []string
-	requests := 0
-	note := func(what string, err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		requests++
-		if err != nil {
-			failed = append(failed, what+": "+err.Error())
-		}
-	}
-	var group sync.WaitGroup
-	every := func(d time.Duration, do func()) {
-		group.Go(func() {
-			tick := time.NewTicker(d)
-			defer tick.Stop()
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case <-tick.C:
-					do()
-				}
-			}
-		})
-	}
-	// Requests have a context of their own: one that is under way when the load ends is no failure.
-	every(500*time.Millisecond, func() {
-		v, err := s.client.post(context.WithoutCancel(ctx), small("under load"), nil)
-		note("create", err)
-		if err == nil {
-			mu.Lock()
-			made = append(made, v.ID)
-			mu.Unlock()
-		}
-	})
-	every(30*time.Millisecond, func() {
-		mu.Lock()
-		id := ""
-		if len(made) > 0 {
-			id = made[len(made)-1]
-		}
-		mu.Unlock()
-		if id != "" {
-			_, err := s.client.get(context.WithoutCancel(ctx), id)
-			note("get", err)
-		}
-	})
-	every(100*time.Millisecond, func() {
-		_, err := s.client.call(context.WithoutCancel(ctx), http.MethodGet, "/v1/videos?limit=5", nil, nil, nil)
-		note("list", err)
-	})
-	return func() ([]string, int, []string) {
-		group.Wait()
-		return made, requests, failed
 	}
 }
 

@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -142,11 +144,38 @@ func engineDiesAlways(t *testing.T) {
 // TestFrozenWorkerComesBack stops a worker for longer than its lease, lets another one finish its job, and wakes it up.
 func TestFrozenWorkerComesBack(t *testing.T) {
 	t.Parallel()
+	t.Run("while it generates", func(t *testing.T) {
+		t.Parallel()
+		frozenWorker(t, long("two workers, one video"), func(_ *stack, _ string, f *follower) {
+			waitFor(t, videoTimeout, "the job to be under way", func() bool { return f.progress() >= 5 })
+		})
+	})
+	// Awake again, it has but a few calls to make until it commits.
+	t.Run("while it stores", func(t *testing.T) {
+		t.Parallel()
+		frozenWorker(t, midway("two workers, one video"), func(s *stack, id string, _ *follower) {
+			first := filepath.Join(s.bucketsDir(), bucket, "videos", id)
+			tick := time.NewTicker(time.Millisecond)
+			defer tick.Stop()
+			for started := time.Now(); ; <-tick.C {
+				if _, err := os.Stat(first); err == nil {
+					return
+				}
+				if time.Since(started) > videoTimeout {
+					t.Fatal("nothing was stored")
+				}
+			}
+		})
+	})
+}
+
+// frozenWorker freezes the first worker of a stack at a moment.
+func frozenWorker(t *testing.T, request fields, awaitMoment func(*stack, string, *follower)) {
 	s := startStack(t, stackOptions{})
 	frozen := s.workers[0]
-	v := s.client.create(t, long("two workers, one video"))
+	v := s.client.create(t, request)
 	f := follow(t, s.client, v.ID)
-	waitFor(t, videoTimeout, "the job to be under way", func() bool { return f.progress() >= 5 })
+	awaitMoment(s, v.ID, f)
 	frozen.signal(t, syscall.SIGSTOP)
 	stopped := time.Now()
 	second := s.startWorker("worker1")
