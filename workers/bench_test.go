@@ -72,7 +72,7 @@ func newBench(t *testing.T) *bench {
 		Redis: shared.Addr, Jobs: jobs.Config{Prefix: fmt.Sprintf("w%d", n), LeaseTTL: 3 * time.Second, RenewEvery: time.Second, ReapEvery: 200 * time.Millisecond,
 			ZombieTTL: 2 * time.Second},
 		Pipeline: "scripted", Owner: "first", Objects: filepath.Join(dir, "objects"), Temp: filepath.Join(dir, "tmp"),
-		Runtime: filepath.Join(dir, "run"), Engines: 1,
+		Runtime: filepath.Join(dir, "run"), Engines: 1, Stall: 2 * time.Second,
 	}}
 	if b.records, b.client, err = b.setup.records(b.logger()); err != nil {
 		t.Fatal(err)

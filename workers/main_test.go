@@ -86,6 +86,7 @@ type setup struct {
 	JobsMax  int
 	RunTime  time.Duration
 	Upload   time.Duration
+	Stall    time.Duration
 	DieAt    workers.Point
 }
 
@@ -102,7 +103,7 @@ func (s setup) config(log *slog.Logger) (workers.Config, error) {
 	for range s.Engines {
 		cfg.Engines = append(cfg.Engines, engine.Config{
 			Command: []string{exe, "engine", s.Words}, Pipeline: s.Pipeline, RuntimeDir: s.Runtime, Log: log,
-			StallTimeout: 2 * time.Second, CloseGrace: 700 * time.Millisecond, KillGrace: 500 * time.Millisecond, BackoffMin: 10 * time.Millisecond,
+			StallTimeout: s.Stall, CloseGrace: 700 * time.Millisecond, KillGrace: 500 * time.Millisecond, BackoffMin: 10 * time.Millisecond,
 		})
 	}
 	return cfg, nil

@@ -15,7 +15,7 @@ import (
 func TestTerrainFromPictureToExtension(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.Pipeline, b.Words = "terrain", "terrain"
+	b.Pipeline, b.Words, b.Stall = "terrain", "terrain", patience
 	b.worker(nil)
 	const width, height = 160, 96
 	picture := image.NewRGBA(image.Rect(0, 0, width, height))

@@ -290,6 +290,17 @@ func TestEachFailureKeepsItsClass(t *testing.T) {
 	}
 }
 
+func TestACrashInTheMiddleOfAnAnswerIsACrash(t *testing.T) {
+	b := start(t, "", func(c *engine.Config) { c.StallTimeout = patience })
+	req := request("crash@1")
+	req.Width, req.Height = 1280, 720
+	for range 3 {
+		if _, err := b.play(withPatience(t), req); !errors.Is(err, engine.ErrCrashed) {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestADeafHangIsKilledInTime(t *testing.T) {
 	b := start(t, "", nil)
 	if _, err := b.Ready(withPatience(t)); err != nil {

@@ -51,8 +51,15 @@ func (p *process) load(ctx context.Context) (Description, error) {
 	return d, nil
 }
 
+// deathGrace is how much later than its broken calls the end of a process, or of a context, may be noticed.
+const deathGrace = time.Second
+
 // explain says why a call failed: its caller gave up, we are ending the process, the engine named a class, or the process died.
 func (p *process) explain(ctx context.Context, err error, trailer metadata.MD) error {
+	if code := status.Code(err); code == codes.Canceled || code == codes.DeadlineExceeded {
+		// The engine's clock may have called the caller's time first.
+		sleep(ctx, deathGrace)
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -65,10 +72,15 @@ func (p *process) explain(ctx context.Context, err error, trailer metadata.MD) e
 		p.doom(fatal)
 		return fatal
 	case "":
+		return p.unnamed(ctx, err)
 	default:
 		return &Error{Class: class, Message: status.Convert(err).Message()}
 	}
-	if status.Code(err) != codes.Unavailable {
+}
+
+// unnamed explains an error that the engine did not name: mostly it died in the middle of an answer.
+func (p *process) unnamed(ctx context.Context, err error) error {
+	if status.Code(err) != codes.Unavailable && !p.goneWithin(deathGrace) {
 		return &Error{Class: ClassInternal, Message: err.Error()}
 	}
 	// The connection broke, so the process is ending; watch and load end the one that is not.
