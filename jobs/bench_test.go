@@ -183,7 +183,7 @@ func BenchmarkQueuedBytes(b *testing.B) {
 	}
 }
 
-func usedMemory(b *testing.B, s *bundle) int64 {
+func usedMemory(b testing.TB, s *bundle) int64 {
 	b.Helper()
 	info, err := s.rdb.Info(b.Context(), "memory").Result()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"telefuser/internal/devstack"
 	"telefuser/jobs"
 )
 
@@ -104,6 +105,31 @@ func TestIdempotencyKey(t *testing.T) {
 		}
 		if job, replayed := create(jobs.CreateRequest{Tenant: "alice", Spec: spec("x"), IdempotencyKey: "k2", Fingerprint: digest("x")}); replayed || job.ID == deleted.ID {
 			t.Error("a deleted job was replayed")
+		}
+	})
+}
+
+// A job whose retention is over is not replayed, swept or not.
+func TestExpiredIsNotReplayed(t *testing.T) {
+	each(t, jobs.Config{RetentionTTL: 50 * time.Millisecond}, func(t *testing.T, b *bundle) {
+		for _, req := range []jobs.CreateRequest{
+			{Tenant: "alice", Spec: spec("x"), IdempotencyKey: "k", Fingerprint: digest("x")},
+			{Tenant: "alice", Spec: spec("y"), Retry: true, Fingerprint: digest("y")},
+		} {
+			first, _, err := b.store.Create(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.store.Cancel(t.Context(), "alice", first.ID); err != nil {
+				t.Fatal(err)
+			}
+			if job, replayed, err := b.store.Create(t.Context(), req); err != nil || !replayed || job.State != jobs.StateFailed {
+				t.Errorf("a kept job: replayed %v as %s, %v", replayed, job.State, err)
+			}
+			b.pass(t, 60*time.Millisecond)
+			if job, replayed, err := b.store.Create(t.Context(), req); err != nil || replayed || job.ID == first.ID {
+				t.Errorf("an expired job: replayed %v, %v", replayed, err)
+			}
 		}
 	})
 }
@@ -256,4 +282,22 @@ func TestStagedObjects(t *testing.T) {
 			t.Errorf("garbage %v, want the deleted job's picture", got)
 		}
 	})
+}
+
+// A queued job fits into 2 KB of Redis with everything that belongs to it: record, indexes, ticket, the memory for retries.
+func TestQueuedJobIsSmall(t *testing.T) {
+	server, err := devstack.StartRedis(t.Context(), t.TempDir(), devstack.RedisOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Stop() })
+	const n = 5000
+	b := setup(t, server.Addr, jobs.Config{})
+	before := usedMemory(t, b)
+	b.fill(t, n)
+	if per := (usedMemory(t, b) - before) / n; per > 2048 {
+		t.Errorf("a queued job takes %d bytes", per)
+	} else {
+		t.Logf("a queued job takes %d bytes", per)
+	}
 }

@@ -36,8 +36,9 @@
 //
 // # The trust window
 //
-// With an append-only file synced every second a crash of redis-server loses nothing that was answered; a crash of its machine may lose the last second, and a failover to a
-// replica what was not replicated. Jobs accepted in that window are gone with their tickets, claims made in it are found again as queued, and completed videos can be made
+// With an append-only file synced every second a crash of redis-server loses nothing that had reached the file before its answer, which is everything unless the disk is so slow
+// that Redis holds writes back (two seconds at most); a crash of its machine may lose the last second or two, and a failover to a replica what was not replicated. A file
+// synced with every write closes the first two gaps. Jobs accepted in that window are gone with their tickets, claims made in it are found again as queued, and completed videos can be made
 // known again from their manifests (Rebuild). A flush is seen by Ping (ErrDataLost), and workers stop: what runs has no record to go to. Redis must not evict (CheckPolicy), and creates are
 // refused while it is nearly full, so that what runs can end; scripts that end jobs are allowed to run even when it is full.
 //

@@ -84,6 +84,12 @@ local function forget(id, zombie_ms)
   changed(id)
 end
 
+-- live says whether there is a record whose retention is not over.
+local function live(id)
+  local f = redis.call('HMGET', record_key(id), 'c', 'exp')
+  return f[1] and not (f[2] and tonumber(f[2]) <= now)
+end
+
 -- owns says whether an attempt holds a job.
 local function owns(id, attempt)
   local f = redis.call('HMGET', record_key(id), 's', 'a')

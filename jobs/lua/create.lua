@@ -17,10 +17,9 @@ if idempotency ~= '' then
   local seen = redis.call('GET', idempotency_key)
   if seen then
     local first, print = string.match(seen, '^(%S+) (%S*)$')
-    local fields = redis.call('HGETALL', record_key(first))
-    if #fields > 0 then
+    if live(first) then
       if print ~= fingerprint then return {'mismatch'} end
-      return {'replay', first, fields}
+      return {'replay', first, redis.call('HGETALL', record_key(first))}
     end
   end
 end
@@ -29,7 +28,7 @@ local bucket = math.floor(now / dedupe_ms)
 if idempotency == '' and retry == '1' then
   for b = bucket, bucket - 1, -1 do
     local first = redis.call('HGET', P .. ':d:' .. tenant .. ':' .. int(b), fingerprint)
-    local created = first and redis.call('HGET', record_key(first), 'c')
+    local created = first and live(first) and redis.call('HGET', record_key(first), 'c')
     if created and now - tonumber(created) <= dedupe_ms then
       return {'replay', first, redis.call('HGETALL', record_key(first))}
     end
