@@ -117,6 +117,7 @@ func TestBadFields(t *testing.T) {
 		{map[string]any{"size": 480}, "size", kind}, {map[string]any{"size": []any{}}, "size", kind},
 		{map[string]any{"size": "８32x480"}, "size", value},
 		{map[string]any{"size": "832x480", "width": 320, "height": 200}, "size", value},
+		{map[string]any{"size": "832x480", "width": 320, "height": 480}, "size", value}, {map[string]any{"size": "832x480", "width": 832, "height": 200}, "size", value},
 		{map[string]any{"width": 320}, "height", missing}, {map[string]any{"height": 320}, "width", missing},
 		{map[string]any{"width": 0, "height": 480}, "width", value}, {map[string]any{"width": "wide", "height": 480}, "width", value},
 		{map[string]any{"width": 320, "height": -2}, "height", value}, {map[string]any{"width": 63, "height": 480}, "width", value},

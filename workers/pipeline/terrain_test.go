@@ -218,6 +218,26 @@ func TestNewestControlWins(t *testing.T) {
 	}
 }
 
+func TestReleasesReplaceEachOther(t *testing.T) {
+	session := open(t, request(0))
+	control(t, session, keys("1", "wd"), keys("2", "w"), keys("3", ""))
+	for i, want := range []string{"wd", "", ""} {
+		if chunk := next(t, session); chunk.Applied.Keys != want {
+			t.Fatalf("chunk %d: keys %q, want %q", i, chunk.Applied.Keys, want)
+		}
+	}
+	if counted := session.(interface{ Overwritten() int64 }).Overwritten(); counted != 1 {
+		t.Fatalf("%d controls counted as overwritten, want 1", counted)
+	}
+	control(t, session, keys("4", "w"), keys("5", ""), keys("6", "l"))
+	if chunk := next(t, session); chunk.Applied.Keys != "l" {
+		t.Fatalf("keys %q, want l", chunk.Applied.Keys)
+	}
+	if counted := session.(interface{ Overwritten() int64 }).Overwritten(); counted != 3 {
+		t.Fatalf("%d controls counted as overwritten, want 3", counted)
+	}
+}
+
 func TestLivePromptChangesTheLook(t *testing.T) {
 	session := open(t, request(0))
 	before := next(t, session)
