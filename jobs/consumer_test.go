@@ -177,13 +177,15 @@ func TestCancelStopsTheRun(t *testing.T) {
 func TestCancelIsFast(t *testing.T) {
 	b := onRedis(t, jobs.Config{LeaseTTL: time.Minute, RenewEvery: 20 * time.Second})
 	started, ended := make(chan struct{}, 1), make(chan struct{}, 1)
-	b.consume(t, jobs.ConsumerConfig{}, func(ctx context.Context, _ *jobs.Claim) {
+	b.consume(t, jobs.ConsumerConfig{}, func(ctx context.Context, c *jobs.Claim) {
+		c.Progress(1, "generating")
 		started <- struct{}{}
 		<-ctx.Done()
 		ended <- struct{}{}
 	})
 	job := b.create(t, "alice")
 	within(t, started)
+	eventually(t, func() bool { return b.get(t, "alice", job.ID).Progress == 1 }) // the first renewal is over
 	channel := b.store.Key("stop")
 	eventually(t, func() bool { return b.rdb.PubSubNumSub(t.Context(), channel).Val()[channel] == 1 })
 	start := time.Now()
