@@ -3,12 +3,14 @@ package openapi_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"go.yaml.in/yaml/v3"
 
 	"telefuser/openapi"
 )
@@ -79,6 +81,20 @@ func TestJSONSaysTheSame(t *testing.T) {
 	}
 	if tree.OpenAPI != "3.1.0" || len(tree.Paths) != load(t).Paths.Len() {
 		t.Errorf("the JSON has version %q and %d paths", tree.OpenAPI, len(tree.Paths))
+	}
+	var fromYAML, fromJSON any
+	if err := yaml.Unmarshal([]byte(openapi.YAML()), &fromYAML); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := json.Marshal(fromYAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(json.Unmarshal(plain, &fromYAML), json.Unmarshal(text, &fromJSON)); err != nil || !reflect.DeepEqual(fromYAML, fromJSON) {
+		t.Errorf("the JSON says something else than the file: %v", err)
+	}
+	if first, last := strings.Index(string(text), `"/v1/videos"`), strings.Index(string(text), `"/docs"`); first < 0 || first > last {
+		t.Error("the order of the file is lost")
 	}
 }
 
