@@ -36,11 +36,13 @@ DEV void tma2d_both(u32 dst, const TMap *m, u32 bar, int c0, int c1) {
 }
 DEV void release(u32 bar, u32 other) {
   mbar_arrive(bar);
-  asm volatile("{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; }" ::"r"(bar), "r"(other) : "memory");
+  asm volatile("{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [a]; }" ::"r"(bar), "r"(other) : "memory");
 }
 // Descriptors of tiles with 128-byte swizzle: contiguous in K, and contiguous in the other dimension.
 DEV u64 desc128(u32 a) { return (u64)((a & 0x3FFFF) >> 4) | ((u64)1 << 16) | ((u64)64 << 32) | ((u64)1 << 62); }
 DEV u64 desc_mn128(u32 a, u32 lbo) { return (u64)((a & 0x3FFFF) >> 4) | ((u64)(lbo >> 4) << 16) | ((u64)64 << 32) | ((u64)1 << 62); }
+// The same with 64-byte swizzle.
+DEV u64 desc64(u32 a) { return (u64)((a & 0x3FFFF) >> 4) | ((u64)1 << 16) | ((u64)32 << 32) | ((u64)2 << 62); }
 #define WG_FENCE() asm volatile("wgmma.fence.sync.aligned;" ::: "memory")
 #define WG_COMMIT() asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory")
 #define WG_WAIT(n) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(n) : "memory")

@@ -1,7 +1,7 @@
 // O = softmax(scale * Q K^T) V, heads of 128, flash style: no score leaves the chip.
 //
 // A block takes 128 queries of one head (two consumer warpgroups of 64 and a producer warp) and
-// walks over the keys in steps of 128. The product Q K^T of a step runs beside P V of the step
+// walks over the keys in steps of KB. The product Q K^T of a step runs beside P V of the step
 // before and that step's softmax; accumulators are rescaled only where a maximum moved.
 // bf16: K and V [keys][heads][128]. e4m3: V transposed, [heads * 128][keys], the keys of each
 // group of 16 in the order in which probabilities lie in registers, so that they pass from
@@ -10,9 +10,10 @@
 DEV u32 smem_u32(const void *p) {
   u32 a; asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(a) : "l"(p)); return a;
 }
-DEV void mask_tail(float (&s)[64], int valid, int l) {
+template <int R>
+DEV void mask_tail(float (&s)[R], int valid, int l) {
 #pragma unroll
-  for (int i = 0; i < 16; i++) {
+  for (int i = 0; i < R / 4; i++) {
     int col = i * 8 + (l % 4) * 2;
     if (col >= valid) { s[i * 4] = -1e30f; s[i * 4 + 2] = -1e30f; }
     if (col + 1 >= valid) { s[i * 4 + 1] = -1e30f; s[i * 4 + 3] = -1e30f; }
@@ -20,10 +21,11 @@ DEV void mask_tail(float (&s)[64], int valid, int l) {
 }
 // Running maximum and sum of two rows; s becomes the unnormalised probabilities, a0 and a1 the
 // rescaling of what came before. off keeps e4m3 probabilities in the normal range.
-DEV void softmax_step(float (&s)[64], float &m0, float &m1, float &l0, float &l1, float &a0, float &a1, float sl, float off) {
+template <int R>
+DEV void softmax_step(float (&s)[R], float &m0, float &m1, float &l0, float &l1, float &a0, float &a1, float sl, float off) {
   float n0 = m0, n1 = m1;
 #pragma unroll
-  for (int i = 0; i < 16; i++) {
+  for (int i = 0; i < R / 4; i++) {
     n0 = fmax2(n0, fmax2(s[i * 4], s[i * 4 + 1]));
     n1 = fmax2(n1, fmax2(s[i * 4 + 2], s[i * 4 + 3]));
   }
@@ -33,7 +35,7 @@ DEV void softmax_step(float (&s)[64], float &m0, float &m1, float &l0, float &l1
   m0 = n0; m1 = n1;
   float b0 = off - n0 * sl, b1 = off - n1 * sl, t0 = 0.f, t1 = 0.f;
 #pragma unroll
-  for (int i = 0; i < 16; i++) {
+  for (int i = 0; i < R / 4; i++) {
     s[i * 4] = ex2(s[i * 4] * sl + b0); s[i * 4 + 1] = ex2(s[i * 4 + 1] * sl + b0);
     s[i * 4 + 2] = ex2(s[i * 4 + 2] * sl + b1); s[i * 4 + 3] = ex2(s[i * 4 + 3] * sl + b1);
     t0 += s[i * 4] + s[i * 4 + 1];
@@ -45,50 +47,52 @@ DEV u32 any_sync(bool p) {
   u32 r; asm volatile("{ .reg .pred q, r; setp.ne.u32 q, %1, 0; vote.sync.any.pred r, q, 0xffffffff; selp.u32 %0, 1, 0, r; }" : "=r"(r) : "r"((u32)p)); return r;
 }
 
-#define QK(j)                                                                                                          \
-  {                                                                                                                    \
-    u32 kb = sk + ((j) % NST) * TB;                                                                                    \
-    if (FP8) {                                                                                                         \
-      _Pragma("unroll") for (int k = 0; k < 4; k++) wgmma_e4m3(s, desc128(qb + k * 32), desc128(kb + k * 32), k != 0); \
-    } else {                                                                                                           \
-      _Pragma("unroll") for (int k = 0; k < 8; k++)                                                                    \
-          wgmma_bf16(s, desc128(qb + (k / 4) * 16384 + (k % 4) * 32), desc128(kb + (k / 4) * 16384 + (k % 4) * 32), k != 0); \
-    }                                                                                                                  \
-    WG_COMMIT();                                                                                                       \
+// s = Q K^T of a tile: 64 queries by KB keys.
+template <int FP8, int KB>
+DEV void scores(float (&s)[KB / 2], u32 qb, u32 kb) {
+  if (FP8) {
+#pragma unroll
+    for (int k = 0; k < 4; k++) wgmma_e4m3(s, desc128(qb + k * 32), desc128(kb + k * 32), k != 0);
+  } else {
+#pragma unroll
+    for (int k = 0; k < 8; k++) wgmma_bf16(s, desc128(qb + (k / 4) * 16384 + (k % 4) * 32), desc128(kb + (k / 4) * KB * 128 + (k % 4) * 32), k != 0);
   }
-#define PV(i)                                                                                                          \
-  {                                                                                                                    \
-    u32 vb = sv + ((i) % NST) * TB;                                                                                    \
-    if (FP8) {                                                                                                         \
-      _Pragma("unroll") for (int k = 0; k < 4; k++)                                                                    \
-          wgmma_rs_e4m3(o, p[k * 4], p[k * 4 + 1], p[k * 4 + 2], p[k * 4 + 3], desc128(vb + k * 32), 1);               \
-    } else {                                                                                                           \
-      _Pragma("unroll") for (int k = 0; k < 8; k++)                                                                    \
-          wgmma_rs_bf16(o, p[k * 4], p[k * 4 + 1], p[k * 4 + 2], p[k * 4 + 3], desc_mn128(vb + k * 2048, 16384), 1);   \
-    }                                                                                                                  \
-    WG_COMMIT();                                                                                                       \
+  WG_COMMIT();
+}
+// o += P V of a tile. e4m3: V's tile is [128][128 keys] and, behind it, [128][64 keys] where KB is 192.
+template <int FP8, int KB, int P>
+DEV void values(float (&o)[64], u32 (&p)[P], u32 vb) {
+#pragma unroll
+  for (int k = 0; k < P / 4; k++) {
+    if (FP8) wgmma_rs_e4m3(o, p[k * 4], p[k * 4 + 1], p[k * 4 + 2], p[k * 4 + 3], k < 4 ? desc128(vb + k * 32) : desc64(vb + 16384 + (k - 4) * 32), 1);
+    else wgmma_rs_bf16(o, p[k * 4], p[k * 4 + 1], p[k * 4 + 2], p[k * 4 + 3], desc_mn128(vb + k * 2048, KB * 128), 1);
   }
-#define PACK()                                                                                                         \
-  if (FP8) {                                                                                                           \
-    _Pragma("unroll") for (int k = 0; k < 4; k++) {                                                                    \
-      p[k * 4] = pack_e4m3(s[k * 16], s[k * 16 + 1], s[k * 16 + 4], s[k * 16 + 5]);                                    \
-      p[k * 4 + 1] = pack_e4m3(s[k * 16 + 2], s[k * 16 + 3], s[k * 16 + 6], s[k * 16 + 7]);                            \
-      p[k * 4 + 2] = pack_e4m3(s[k * 16 + 8], s[k * 16 + 9], s[k * 16 + 12], s[k * 16 + 13]);                          \
-      p[k * 4 + 3] = pack_e4m3(s[k * 16 + 10], s[k * 16 + 11], s[k * 16 + 14], s[k * 16 + 15]);                        \
-    }                                                                                                                  \
-  } else {                                                                                                             \
-    _Pragma("unroll") for (int k = 0; k < 8; k++)                                                                      \
-        _Pragma("unroll") for (int i = 0; i < 4; i++) p[k * 4 + i] = pack_bf16(s[k * 8 + i * 2], s[k * 8 + i * 2 + 1]); \
+  WG_COMMIT();
+}
+// Probabilities from accumulators to operands.
+template <int FP8, int P, int R>
+DEV void pack(u32 (&p)[P], const float (&s)[R]) {
+#pragma unroll
+  for (int k = 0; k < P / 4; k++) {
+    if (FP8) {
+      p[k * 4] = pack_e4m3(s[k * 16], s[k * 16 + 1], s[k * 16 + 4], s[k * 16 + 5]);
+      p[k * 4 + 1] = pack_e4m3(s[k * 16 + 2], s[k * 16 + 3], s[k * 16 + 6], s[k * 16 + 7]);
+      p[k * 4 + 2] = pack_e4m3(s[k * 16 + 8], s[k * 16 + 9], s[k * 16 + 12], s[k * 16 + 13]);
+      p[k * 4 + 3] = pack_e4m3(s[k * 16 + 10], s[k * 16 + 11], s[k * 16 + 14], s[k * 16 + 15]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; i++) p[k * 4 + i] = pack_bf16(s[k * 8 + i * 2], s[k * 8 + i * 2 + 1]);
+    }
   }
+}
 
-template <int FP8>
-DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, u16 *O, i64 ldo, int Sq, int Skv, float sl, float vscale) {
+template <int FP8, int KB, int NST>
+DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, const TMap *tv2, u16 *O, i64 ldo, int Sq, int Skv, float sl, float vscale) {
   extern __shared__ __attribute__((aligned(1024))) u8 smem_raw[];
-  const u32 TB = FP8 ? 16384 : 32768; // bytes of a 128 x 128 tile
-  const int NST = FP8 ? 4 : 2;
-  u32 sq = (smem_u32(smem_raw) + 1023) & ~1023u, sk = sq + TB, sv = sk + NST * TB, bars = sv + NST * TB;
+  const u32 QB = FP8 ? 16384 : 32768, TB = KB * 128 * (FP8 ? 1 : 2); // bytes of Q's tile, of one of K or V
+  u32 sq = (smem_u32(smem_raw) + 1023) & ~1023u, sk = sq + QB, sv = sk + NST * TB, bars = sv + NST * TB;
   u32 fK = bars + 8, eK = fK + NST * 8, fV = eK + NST * 8, eV = fV + NST * 8; // full and empty, of K and V
-  int h = blockIdx.y, q0 = blockIdx.x * 128, nb = (Skv + 127) / 128;
+  int h = blockIdx.y, q0 = blockIdx.x * 128, nb = (Skv + KB - 1) / KB;
   if (threadIdx.x == 0) {
     mbar_init(bars, 1);
     for (int s = 0; s < NST; s++) { mbar_init(fK + s * 8, 1); mbar_init(eK + s * 8, 2); mbar_init(fV + s * 8, 1); mbar_init(eV + s * 8, 2); }
@@ -99,7 +103,7 @@ DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, u16 *O, i64 l
   if (wg == 0) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
     if (threadIdx.x == 0) {
-      mbar_expect(bars, TB);
+      mbar_expect(bars, QB);
       tma3d(sq, tq, bars, 0, h, q0);
       if (!FP8) tma3d(sq + 16384, tq, bars, 64, h, q0);
       for (int j = 0; j <= nb; j++) {
@@ -107,16 +111,21 @@ DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, u16 *O, i64 l
           u32 s = j % NST, ph = (j / NST) & 1, d = sk + s * TB;
           mbar_wait(eK + s * 8, ph ^ 1);
           mbar_expect(fK + s * 8, TB);
-          tma3d(d, tk, fK + s * 8, 0, h, j * 128);
-          if (!FP8) tma3d(d + 16384, tk, fK + s * 8, 64, h, j * 128);
+          tma3d(d, tk, fK + s * 8, 0, h, j * KB);
+          if (!FP8) tma3d(d + KB * 128, tk, fK + s * 8, 64, h, j * KB);
         }
         if (j > 0) {
           int i = j - 1;
           u32 s = i % NST, ph = (i / NST) & 1, d = sv + s * TB;
           mbar_wait(eV + s * 8, ph ^ 1);
           mbar_expect(fV + s * 8, TB);
-          if (FP8) tma3d(d, tv, fV + s * 8, i * 128, 0, h);
-          else { tma3d(d, tv, fV + s * 8, 0, h, i * 128); tma3d(d + 16384, tv, fV + s * 8, 64, h, i * 128); }
+          if (FP8) {
+            tma3d(d, tv, fV + s * 8, i * KB, 0, h);
+            if (KB > 128) tma3d(d + 16384, tv2, fV + s * 8, i * KB + 128, 0, h);
+          } else {
+            tma3d(d, tv, fV + s * 8, 0, h, i * KB);
+            tma3d(d + KB * 128, tv, fV + s * 8, 64, h, i * KB);
+          }
         }
       }
     }
@@ -124,8 +133,8 @@ DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, u16 *O, i64 l
     asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
     int c = wg - 1, w = (threadIdx.x % 128) / 32, l = threadIdx.x % 32;
     bool lead = threadIdx.x % 128 == 0;
-    float o[64], s[64];
-    u32 p[32];
+    float o[64], s[KB / 2];
+    u32 p[FP8 ? KB / 8 : KB / 4];
     float m0 = -1e30f, m1 = -1e30f, l0 = 0.f, l1 = 0.f, a0, a1;
     const float OFF = FP8 ? 8.f : 0.f;
 #pragma unroll
@@ -134,23 +143,23 @@ DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, u16 *O, i64 l
     mbar_wait(bars, 0);
     mbar_wait(fK, 0);
     WG_FENCE();
-    QK(0);
+    scores<FP8, KB>(s, qb, sk);
     WG_WAIT(0);
     fence_regs(s);
     if (lead) mbar_arrive(eK);
     if (nb == 1) mask_tail(s, Skv, l);
     softmax_step(s, m0, m1, l0, l1, a0, a1, sl, OFF);
-    PACK();
+    pack<FP8>(p, s);
     for (int j = 1; j < nb; j++) {
       mbar_wait(fK + (j % NST) * 8, (j / NST) & 1);
       mbar_wait(fV + ((j - 1) % NST) * 8, ((j - 1) / NST) & 1);
       WG_FENCE();
-      QK(j);
-      PV(j - 1);
+      scores<FP8, KB>(s, qb, sk + j % NST * TB);
+      values<FP8, KB>(o, p, sv + (j - 1) % NST * TB);
       WG_WAIT(1);
       fence_regs(s);
       if (lead) mbar_arrive(eK + (j % NST) * 8);
-      if (j == nb - 1) mask_tail(s, Skv - j * 128, l);
+      if (j == nb - 1) mask_tail(s, Skv - j * KB, l);
       softmax_step(s, m0, m1, l0, l1, a0, a1, sl, OFF);
       WG_WAIT(0);
       fence_regs(o);
@@ -159,11 +168,11 @@ DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, u16 *O, i64 l
 #pragma unroll
         for (int i = 0; i < 16; i++) { o[i * 4] *= a0; o[i * 4 + 1] *= a0; o[i * 4 + 2] *= a1; o[i * 4 + 3] *= a1; }
       }
-      PACK(); // not before the wait: registers of a wgmma in flight may not be redefined
+      pack<FP8>(p, s); // not before the wait: registers of a wgmma in flight may not be redefined
     }
     mbar_wait(fV + ((nb - 1) % NST) * 8, ((nb - 1) / NST) & 1);
     WG_FENCE();
-    PV(nb - 1);
+    values<FP8, KB>(o, p, sv + (nb - 1) % NST * TB);
     WG_WAIT(0);
     fence_regs(o);
     l0 += shfl_xor(l0, 1); l0 += shfl_xor(l0, 2);
@@ -179,11 +188,12 @@ DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, u16 *O, i64 l
     }
   }
 }
-#define ATTENTION(name, FP8)                                                                                                      \
+#define ATTENTION(name, FP8, KB, NST)                                                                                             \
   extern "C" __global__ void __launch_bounds__(384, 1) name(const __grid_constant__ TMap tq, const __grid_constant__ TMap tk,      \
-                                                            const __grid_constant__ TMap tv, u16 *O, i64 ldo, int Sq, int Skv,    \
-                                                            float sl, float vscale) {                                             \
-    attention<FP8>(&tq, &tk, &tv, O, ldo, Sq, Skv, sl, vscale);                                                                   \
+      const __grid_constant__ TMap tv, const __grid_constant__ TMap tv2, u16 *O, i64 ldo, int Sq, int Skv, float sl, float vscale) { \
+    attention<FP8, KB, NST>(&tq, &tk, &tv, &tv2, O, ldo, Sq, Skv, sl, vscale);                                                    \
   }
-ATTENTION(attention_bf16, 0)
-ATTENTION(attention_e4m3, 1)
+ATTENTION(attention_bf16_128, 0, 128, 2)
+ATTENTION(attention_bf16_176, 0, 176, 2)
+ATTENTION(attention_e4m3_128, 1, 128, 4)
+ATTENTION(attention_e4m3_192, 1, 192, 4)

@@ -1,6 +1,8 @@
 package kernels
 
 import (
+	"errors"
+	"fmt"
 	"math"
 
 	"telefuser/workers/gpu"
@@ -88,43 +90,80 @@ func (o Attention) reference() {
 }
 
 func (o Attention) launch(c *CUDA) error {
-	scale := o.Scale * math.Log2E
 	if !c.hopper() {
-		return o.launchPlain(c, scale)
+		return o.launchPlain(c, o.Scale*math.Log2E)
 	}
-	const tile, rowBytes = 128, 128
-	maps := make([]*gpu.TensorMap, 3)
-	for i, t := range []Tensor{o.Q, o.K, o.V} {
-		rows := o.Keys
-		if i == 0 {
-			rows = o.Q.Dim(0)
+	return c.choose(o.key(), o.candidates(c))
+}
+
+// key names the shape for which a choice is remembered.
+func (o Attention) key() string {
+	return fmt.Sprintf("attention %v %dx%dx%d", o.Q.Type, o.Q.Dim(0), o.Keys, o.Heads())
+}
+
+// candidates are the implementations that can do this, likeliest first.
+func (o Attention) candidates(c *CUDA) []candidate {
+	var all []candidate
+	for _, v := range attentionTiles {
+		if v.d == o.Q.Type {
+			all = append(all, candidate{fmt.Sprintf("own %d", v.keys), func() error { return o.launchOwn(c, v) }})
 		}
-		size := t.Type.Bytes()
-		spec := gpu.MapSpec{
-			Type: mapType(t.Type), Addr: t.Dev, Swizzle: gpu.Swizzle128,
-			Dims:    []int{HeadDim, o.Heads(), rows},
-			Strides: []int64{int64(HeadDim * size), int64(t.Stride[0] * size)},
-			Box:     []int{rowBytes / size, 1, tile},
-		}
-		if i == 2 && t.Type == E4M3 {
-			spec.Dims = []int{rows, HeadDim, o.Heads()}
-			spec.Strides = []int64{int64(t.Stride[0]), int64(t.Stride[0] * HeadDim)}
-			spec.Box = []int{tile, HeadDim, 1}
-		}
-		m, err := c.ctx.NewTensorMap(spec)
-		if err != nil {
-			return err
-		}
-		maps[i] = m
 	}
-	const tiles = 1 + 2*2 // of q; of k and v, two stages each, bf16. e4m3: four stages of half the size
-	shared := tiles*tile*tile*2 + 2048
-	if o.Q.Type == E4M3 {
-		shared = (1+2*4)*tile*tile + 2048
+	return all
+}
+
+// attentionTile is one build of the fast kernel: keys a step and stages of K and of V.
+type attentionTile struct {
+	d            DType
+	keys, stages int
+}
+
+var attentionTiles = [...]attentionTile{{BF16, 176, 2}, {BF16, 128, 2}, {E4M3, 192, 4}, {E4M3, 128, 4}} //nolint:gochecknoglobals // constant table
+
+// headMap describes tiles of rows by rowBytes of one head of a [rows][heads * 128] tensor.
+func (o Attention) headMap(c *CUDA, t Tensor, rows, box int) (*gpu.TensorMap, error) {
+	const rowBytes = 128
+	size := t.Type.Bytes()
+	return c.ctx.NewTensorMap(gpu.MapSpec{
+		Type: mapType(t.Type), Addr: t.Dev, Swizzle: gpu.Swizzle128,
+		Dims:    []int{HeadDim, o.Heads(), rows},
+		Strides: []int64{int64(HeadDim * size), int64(t.Stride[0] * size)},
+		Box:     []int{rowBytes / size, 1, box},
+	})
+}
+
+// valueMap describes tiles of a transposed e4m3 tensor: box keys of all 128 elements of a head.
+func (o Attention) valueMap(c *CUDA, box int, s gpu.Swizzle) (*gpu.TensorMap, error) {
+	return c.ctx.NewTensorMap(gpu.MapSpec{
+		Type: gpu.MapU8, Addr: o.V.Dev, Swizzle: s,
+		Dims:    []int{o.Keys, HeadDim, o.Heads()},
+		Strides: []int64{int64(o.V.Stride[0]), int64(o.V.Stride[0] * HeadDim)},
+		Box:     []int{box, HeadDim, 1},
+	})
+}
+
+func (o Attention) launchOwn(c *CUDA, v attentionTile) error {
+	const queries, whole = 128, 128
+	tq, e1 := o.headMap(c, o.Q, o.Q.Dim(0), queries)
+	tk, e2 := o.headMap(c, o.K, o.Keys, v.keys)
+	var tv, tv2 *gpu.TensorMap
+	var e3, e4 error
+	if o.V.Type == E4M3 {
+		tv, e3 = o.valueMap(c, whole, gpu.Swizzle128)
+		tv2, e4 = o.valueMap(c, whole/2, gpu.Swizzle64)
+	} else {
+		tv, e3 = o.headMap(c, o.V, o.Keys, v.keys)
+		tv2 = tv
 	}
-	g := gpu.Grid{X: (o.Q.Dim(0) + tile - 1) / tile, Y: o.Heads(), Threads: hopperThreads, SharedBytes: shared}
-	return c.launch("attention", "attention_"+o.Q.Type.String(), g, func(a *gpu.Args) {
-		a.Map(maps[0]).Map(maps[1]).Map(maps[2]).Ptr(o.O.Dev).I64(int64(o.O.Stride[0])).I32(o.Q.Dim(0)).I32(o.Keys).F32(scale).F32(o.ValueScale)
+	if err := errors.Join(e1, e2, e3, e4); err != nil {
+		return err
+	}
+	const align, barriers = 1024, 256
+	shared := (queries+2*v.stages*v.keys)*HeadDim*o.Q.Type.Bytes() + align + barriers
+	g := gpu.Grid{X: (o.Q.Dim(0) + queries - 1) / queries, Y: o.Heads(), Threads: hopperThreads, SharedBytes: shared}
+	return c.launch("attention", fmt.Sprintf("attention_%v_%d", o.Q.Type, v.keys), g, func(a *gpu.Args) {
+		a.Map(tq).Map(tk).Map(tv).Map(tv2).Ptr(o.O.Dev).I64(int64(o.O.Stride[0])).I32(o.Q.Dim(0)).I32(o.Keys).
+			F32(o.Scale * math.Log2E).F32(o.ValueScale)
 	})
 }
 

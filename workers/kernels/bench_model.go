@@ -251,16 +251,21 @@ func (b *bench) attentions() error {
 			if err != nil {
 				return err
 			}
-			l := load{name: "attention " + d.String(), shape: fmt.Sprintf("%d x %d, %d heads", z[0], z[1], z[2]), by: "own",
-				flop: 4 * float64(z[0]) * float64(z[1]) * float64(z[2]) * HeadDim, run: func() error { return b.c.Run(o) },
-				check: func() (float64, error) { return b.checkAttention(o) }}
-			if err := b.burst(l); err != nil {
-				return err
-			}
-			if z[1] == benchKeys && z[2] == benchHeads {
-				if err := b.sustained(l); err != nil {
+			for _, k := range o.candidates(b.c) {
+				l := load{name: "attention " + d.String(), shape: fmt.Sprintf("%d x %d, %d heads", z[0], z[1], z[2]), by: k.name,
+					flop: 4 * float64(z[0]) * float64(z[1]) * float64(z[2]) * HeadDim, run: k.run,
+					check: func() (float64, error) { return b.checkAttention(o) }}
+				if err := b.burst(l); err != nil {
 					return err
 				}
+				if z[1] == benchKeys && z[2] == benchHeads {
+					if err := b.sustained(l); err != nil {
+						return err
+					}
+				}
+			}
+			if _, err := b.c.Tune(o); err != nil {
+				return err
 			}
 			if err := b.c.Release(mark); err != nil {
 				return err
@@ -295,6 +300,11 @@ func (b *bench) layers() error {
 		a, err := b.attention(d, benchTokens, benchKeys, benchHeads)
 		if err != nil {
 			return err
+		}
+		if b.c.choices.Best(a.key()) == "" {
+			if _, err := b.c.Tune(a); err != nil {
+				return err
+			}
 		}
 		ops = append(ops, a)
 		l := load{name: "layer " + d.String(), shape: "6 products + attention", by: "chosen", flop: flop, run: func() error {
@@ -352,6 +362,9 @@ func (b *bench) convs() error {
 				return err
 			}
 			best = min(best, b.rows[len(b.rows)-1].Time)
+		}
+		if _, err := b.c.Tune(o); err != nil {
+			return err
 		}
 		total += best * time.Duration(z.count)
 		flop += one * float64(z.count)

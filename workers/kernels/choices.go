@@ -94,10 +94,17 @@ type Timing struct {
 	Time time.Duration
 }
 
-// Tune times every implementation of a product on its own tensors, remembers the fastest
+// Choosable is an operation with several implementations.
+type Choosable interface {
+	Op
+	key() string
+	candidates(c *CUDA) []candidate
+}
+
+// Tune times every implementation of an operation on its own tensors, remembers the fastest
 // for the shape and returns all, fastest first. The output is written over; an in-place
 // residual adds up, so its values are lost.
-func (c *CUDA) Tune(o Gemm) ([]Timing, error) {
+func (c *CUDA) Tune(o Choosable) ([]Timing, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}

@@ -87,9 +87,11 @@ func (o Conv3D) reference() {
 }
 
 func (o Conv3D) launch(c *CUDA) error {
-	key := fmt.Sprintf("conv3d %v %v", o.X.Shape, o.W.Shape)
-	return c.choose(key, o.candidates(c))
+	return c.choose(o.key(), o.candidates(c))
 }
+
+// key names the shape for which a choice is remembered.
+func (o Conv3D) key() string { return fmt.Sprintf("conv3d %v %v", o.X.Shape, o.W.Shape) }
 
 // candidates are the implementations that can do this convolution, likeliest first.
 func (o Conv3D) candidates(c *CUDA) []candidate {

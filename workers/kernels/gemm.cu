@@ -28,22 +28,39 @@ DEV float gelu_tanh(float x) {
 }
 DEV float silu(float x) { return x * rcp1(1.f + ex2(-1.442695041f * x)); }
 
-// Two neighbouring elements after everything but the residual.
-DEV F2 finish(const Epilogue &e, float a, float b, float sa, F2 sb, F2 bias, F2 gate) {
-  a = a * (sa * sb.x) + bias.x;
-  b = b * (sa * sb.y) + bias.y;
-  if (e.act == 1) { a = gelu_tanh(a); b = gelu_tanh(b); }
-  if (e.act == 2) { a = silu(a); b = silu(b); }
-  return F2{a * gate.x, b * gate.y};
-}
-// Factors of the columns col and col + 1.
-DEV void factors(const Epilogue &e, int col, int N, F2 &sb, F2 &bias, F2 &gate) {
-  sb = gate = F2{1.f, 1.f};
-  bias = F2{0.f, 0.f};
-  if (col >= N) return;
-  if (e.sb) sb = *(const F2 *)(e.sb + col);
-  if (e.gate) gate = *(const F2 *)(e.gate + col);
-  if (e.bias) { u32 b = *(const u32 *)(e.bias + col); bias = F2{bf16_lo(b), bf16_hi(b)}; }
+// Everything but the residual, on all accumulators of a thread: rows r0 and r0 + 8. One pass a
+// kind, so that there is no branch an element. Columns past N compute on column 0's factors.
+template <int BN>
+DEV void finish(float (&d)[BN / 2], const Epilogue &e, i64 r0, int n0, int M, int N) {
+  int l = threadIdx.x % 32;
+#define COLUMNS(j, col)                                                          \
+  _Pragma("unroll") for (int j = 0; j < BN / 8; j++)                             \
+    if (int col = n0 + j * 8 + (l % 4) * 2; (col = col < N ? col : 0), true)
+  if (e.sa) {
+    float s0 = r0 < M ? e.sa[r0] : 0.f, s1 = r0 + 8 < M ? e.sa[r0 + 8] : 0.f;
+    COLUMNS(j, col) {
+      F2 f = *(const F2 *)(e.sb + col);
+      d[j * 4] *= s0 * f.x; d[j * 4 + 1] *= s0 * f.y; d[j * 4 + 2] *= s1 * f.x; d[j * 4 + 3] *= s1 * f.y;
+    }
+  }
+  if (e.bias) {
+    COLUMNS(j, col) {
+      u32 f = *(const u32 *)(e.bias + col);
+      d[j * 4] += bf16_lo(f); d[j * 4 + 1] += bf16_hi(f); d[j * 4 + 2] += bf16_lo(f); d[j * 4 + 3] += bf16_hi(f);
+    }
+  }
+  if (e.act == 1)
+#pragma unroll
+    for (int i = 0; i < BN / 2; i++) d[i] = gelu_tanh(d[i]);
+  if (e.act == 2)
+#pragma unroll
+    for (int i = 0; i < BN / 2; i++) d[i] = silu(d[i]);
+  if (e.gate) {
+    COLUMNS(j, col) {
+      F2 f = *(const F2 *)(e.gate + col);
+      d[j * 4] *= f.x; d[j * 4 + 1] *= f.y; d[j * 4 + 2] *= f.x; d[j * 4 + 3] *= f.y;
+    }
+  }
 }
 
 #define BM 128
@@ -51,13 +68,11 @@ DEV void factors(const Epilogue &e, int col, int N, F2 &sb, F2 &bias, F2 &gate) 
 #define OUT_BF16_RES 1 // plain stores
 #define OUT_F32 2      // plain stores
 
-// CH columns of a warpgroup's rows, through BUFS buffers of shared memory.
+// CH columns at a time of a warpgroup's rows, through BUFS buffers of shared memory.
 template <int BN, int CH, int BUFS>
-DEV void store_tile(float (&d)[BN / 2], const TMap *td, const Epilogue &e, u32 out, int wg, int m0, int n0, int M, int N) {
+DEV void store_tile(float (&d)[BN / 2], const TMap *td, u32 out, int wg, int m0, int n0) {
   int w = (threadIdx.x % 128) / 32, l = threadIdx.x % 32, row = w * 16 + l / 4;
   bool lead = threadIdx.x % 128 == 0;
-  i64 r0 = m0 + (wg - 1) * 64 + row, r1 = r0 + 8;
-  float s0 = e.sa && r0 < M ? e.sa[r0] : 1.f, s1 = e.sa && r1 < M ? e.sa[r1] : 1.f;
 #pragma unroll
   for (int c = 0; c < BN / CH; c++) {
     u32 buf = out + ((wg - 1) * BUFS + c % BUFS) * 64 * CH * 2;
@@ -66,14 +81,11 @@ DEV void store_tile(float (&d)[BN / 2], const TMap *td, const Epilogue &e, u32 o
 #pragma unroll
     for (int q = 0; q < CH / 8; q++) {
       int j = c * (CH / 8) + q;
-      F2 sb, bias, gate;
-      factors(e, n0 + j * 8 + (l % 4) * 2, N, sb, bias, gate);
-      F2 a = finish(e, d[j * 4], d[j * 4 + 1], s0, sb, bias, gate), b = finish(e, d[j * 4 + 2], d[j * 4 + 3], s1, sb, bias, gate);
       // rows of CH * 2 bytes, their 16-byte pieces swizzled as the tensor map says; row + 8 swizzles alike
       u32 piece = CH == 64 ? q ^ (row & 7) : q ^ ((row >> 1) & 3);
       u32 at = buf + row * CH * 2 + piece * 16 + (l % 4) * 4;
-      asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(pack_bf16(a.x, a.y)) : "memory");
-      asm volatile("st.shared.b32 [%0], %1;" ::"r"(at + 8 * CH * 2), "r"(pack_bf16(b.x, b.y)) : "memory");
+      asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(pack_bf16(d[j * 4], d[j * 4 + 1])) : "memory");
+      asm volatile("st.shared.b32 [%0], %1;" ::"r"(at + 8 * CH * 2), "r"(pack_bf16(d[j * 4 + 2], d[j * 4 + 3])) : "memory");
     }
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     asm volatile("bar.sync %0, 128;" ::"r"(wg) : "memory");
@@ -86,29 +98,30 @@ DEV void store_tile(float (&d)[BN / 2], const TMap *td, const Epilogue &e, u32 o
 }
 
 template <int BN, int OUT>
-DEV void store_direct(float (&d)[BN / 2], const Epilogue &e, int wg, int m0, int n0, int M, int N) {
-  int w = (threadIdx.x % 128) / 32, l = threadIdx.x % 32;
+DEV void store_direct(float (&d)[BN / 2], const Epilogue &e, i64 r0, int n0, int M, int N) {
+  int l = threadIdx.x % 32;
 #pragma unroll
   for (int half = 0; half < 2; half++) {
-    i64 row = m0 + (wg - 1) * 64 + w * 16 + half * 8 + l / 4;
+    i64 row = r0 + half * 8;
     if (row >= M) continue;
-    float sa = e.sa ? e.sa[row] : 1.f;
     u8 *out = (u8 *)e.d + row * e.ldd * (OUT == OUT_F32 ? 4 : 2);
     const u8 *res = (const u8 *)e.res + row * e.ldr * (OUT == OUT_F32 ? 4 : 2);
+    if (e.res) {
+#pragma unroll
+      for (int j = 0; j < BN / 8; j++) {
+        int col = n0 + j * 8 + (l % 4) * 2;
+        col = col < N ? col : 0;
+        float &a = d[j * 4 + 2 * half], &b = d[j * 4 + 2 * half + 1];
+        if (OUT == OUT_F32) { F2 r = ((const F2 *)res)[col / 2]; a += r.x; b += r.y; }
+        else { u32 r = ((const u32 *)res)[col / 2]; a += bf16_lo(r); b += bf16_hi(r); }
+      }
+    }
 #pragma unroll
     for (int j = 0; j < BN / 8; j++) {
       int col = n0 + j * 8 + (l % 4) * 2;
       if (col < N) { // N is a multiple of 8
-        F2 sb, bias, gate;
-        factors(e, col, N, sb, bias, gate);
-        F2 v = finish(e, d[j * 4 + 2 * half], d[j * 4 + 2 * half + 1], sa, sb, bias, gate);
-        if (OUT == OUT_F32) {
-          if (e.res) { F2 r = ((const F2 *)res)[col / 2]; v.x += r.x; v.y += r.y; }
-          ((F2 *)out)[col / 2] = v;
-        } else {
-          if (e.res) { u32 r = ((const u32 *)res)[col / 2]; v.x += bf16_lo(r); v.y += bf16_hi(r); }
-          ((u32 *)out)[col / 2] = pack_bf16(v.x, v.y);
-        }
+        if (OUT == OUT_F32) ((F2 *)out)[col / 2] = F2{d[j * 4 + 2 * half], d[j * 4 + 2 * half + 1]};
+        else ((u32 *)out)[col / 2] = pack_bf16(d[j * 4 + 2 * half], d[j * 4 + 2 * half + 1]);
       }
     }
   }
@@ -173,8 +186,10 @@ DEV void gemm(const TMap *ta, const TMap *tb, const TMap *td, const Epilogue &e,
       WG_WAIT(0);
       fence_regs(d);
       if (lead) release(empty + (it - 1) % STAGES * 8, other);
-      if (OUT == OUT_BF16) store_tile<BN, CH, BUFS>(d, td, e, out, wg, m0, n0, M, N);
-      else store_direct<BN, OUT>(d, e, wg, m0, n0, M, N);
+      i64 r0 = m0 + (wg - 1) * 64 + (threadIdx.x % 128) / 32 * 16 + threadIdx.x % 32 / 4;
+      finish<BN>(d, e, r0, n0, M, N);
+      if (OUT == OUT_BF16) store_tile<BN, CH, BUFS>(d, td, out, wg, m0, n0);
+      else store_direct<BN, OUT>(d, e, r0, n0, M, N);
     }
     if (OUT == OUT_BF16 && lead) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
   }

@@ -1,17 +1,28 @@
 package kernels
 
 import (
+	"fmt"
 	"math"
 
 	"telefuser/workers/gpu"
 )
 
-// rowVectors is how many vectors of eight elements a thread of the kernels with a row in
-// registers holds, and columnsMax the longest row that they take.
-const (
-	rowVectors = 5
-	columnsMax = rowVectors * 8 * 512
-)
+// columnsMax is the longest row that the kernels with a row in registers take: 640 threads
+// of three vectors of eight elements.
+const columnsMax = 3 * 8 * 640
+
+// walk shapes a launch of a kernel whose blocks stay and walk over rows: vectors of eight
+// elements a thread, one or three, and as many blocks as fit on the GPU at once.
+func (c *CUDA) walk(rows, columns int) (vectors int, g gpu.Grid) {
+	const threadsMax, narrow, residentThreads = 640, 8 * 640, 1280 // two blocks of 640 threads fit beside each other
+	vectors = 1
+	if columns > narrow {
+		vectors = 3
+	}
+	threads := min(rowThreads(columns, vectors), threadsMax)
+	blocks := c.ctx.Multiprocessors() * max(residentThreads/threads, 1)
+	return vectors, gpu.Grid{X: min(rows, blocks), Threads: threads}
+}
 
 // LayerNorm computes y = (x - mean) / sqrt(var + eps) * (base + gain) + shift for every row,
 // base being 1 with PlusOne and 0 without.
@@ -80,9 +91,9 @@ func (o LayerNorm) launch(c *CUDA) error {
 		one = 1
 	}
 	d := o.X.Dim(1)
-	g := gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, rowVectors)}
-	return c.launch("layernorm", "layernorm_"+o.X.Type.String()+"_"+o.Y.Type.String(), g, func(a *gpu.Args) {
+	vectors, g := c.walk(o.X.Dim(0), d)
+	return c.launch("layernorm", fmt.Sprintf("layernorm_%v_%v_%d", o.X.Type, o.Y.Type, vectors), g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).
-			Ptr(o.Gain.Dev).Ptr(o.Shift.Dev).F32(one).Ptr(o.Scale.Dev).I32(d).F32(o.Eps)
+			Ptr(o.Gain.Dev).Ptr(o.Shift.Dev).F32(one).Ptr(o.Scale.Dev).I32(o.X.Dim(0)).I32(d).F32(o.Eps)
 	})
 }

@@ -107,6 +107,27 @@ DEV void store8(void *base, u64 i, const float (&v)[8]) {
   }
 }
 
+// Eight neighbours as they lie in memory, so that they can be fetched early and cost few
+// registers until they are needed.
+template <int T> struct Raw8 { V4 a; };
+template <> struct Raw8<T_F32> { F4 a, b; };
+template <int T>
+DEV Raw8<T> fetch8(const void *base, u64 i) {
+  Raw8<T> r;
+  if constexpr (T == T_F32) { const F4 *p = (const F4 *)((const float *)base + i); r.a = p[0]; r.b = p[1]; }
+  else r.a = *(const V4 *)((const u16 *)base + i);
+  return r;
+}
+template <int T>
+DEV void unpack8(const Raw8<T> &r, float (&v)[8]) {
+  if constexpr (T == T_F32) {
+    v[0] = r.a.x; v[1] = r.a.y; v[2] = r.a.z; v[3] = r.a.w; v[4] = r.b.x; v[5] = r.b.y; v[6] = r.b.z; v[7] = r.b.w;
+  } else {
+    v[0] = bf16_lo(r.a.x); v[1] = bf16_hi(r.a.x); v[2] = bf16_lo(r.a.y); v[3] = bf16_hi(r.a.y);
+    v[4] = bf16_lo(r.a.z); v[5] = bf16_hi(r.a.z); v[6] = bf16_lo(r.a.w); v[7] = bf16_hi(r.a.w);
+  }
+}
+
 DEV float shfl_xor(float v, u32 m) {
   u32 r; asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(f32_bits(v)), "r"(m)); return bits_f32(r);
 }
@@ -121,7 +142,7 @@ DEV float warp_max(float v) {
   return v;
 }
 // Reductions over a block of whole warps, at most 1024 threads; every thread gets the result.
-// Each reduction of a kernel has scratch of its own, so that one barrier is enough.
+// One barrier is enough if no two reductions in a row share their scratch.
 template <int MAX>
 DEV float block_reduce(float v, float *scratch /* 32 floats */) {
   u32 w = threadIdx.x / 32, n = (blockDim.x + 31) / 32;

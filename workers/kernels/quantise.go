@@ -1,6 +1,10 @@
 package kernels
 
-import "telefuser/workers/gpu"
+import (
+	"fmt"
+
+	"telefuser/workers/gpu"
+)
 
 // Quantise gives every row its own scale, so that its largest magnitude becomes 448.
 //
@@ -28,8 +32,9 @@ func (o Quantise) reference() {
 
 func (o Quantise) launch(c *CUDA) error {
 	d := o.X.Dim(1)
-	return c.launch("quantise", "quantise_bf16", gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, rowVectors)}, func(a *gpu.Args) {
-		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).Ptr(o.Scale.Dev).I32(d)
+	vectors, g := c.walk(o.X.Dim(0), d)
+	return c.launch("quantise", fmt.Sprintf("quantise_bf16_%d", vectors), g, func(a *gpu.Args) {
+		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).Ptr(o.Scale.Dev).I32(o.X.Dim(0)).I32(d)
 	})
 }
 

@@ -7,50 +7,68 @@
 // t / gw % gh, column t % gw; the pairs of a head turn by frame (first pf), row (next ph) and
 // column (the rest). Its slot is state[2] + (state[1] - state[2] + t) mod (state[3] - state[2]).
 // state lies in device memory, so that a captured graph serves every position of the ring.
+//
+// Blocks stay and walk over tokens, as in layernorm.cu.
 template <int OUT, int NV>
-DEV void rmsnorm_rope(const void *x, i64 xs, const float *weight, const F2 *table, const int *state, void *y, int ring, int d,
+DEV void rmsnorm_rope(const void *x, i64 xs, const float *weight, const F2 *table, const int *state, void *y, int ring, int tokens, int d,
                       int gh, int gw, int pf, int ph, float eps, float factor) {
-  __shared__ float scratch[32];
-  int t = blockIdx.x;
-  float v[NV][8], sq = 0.f;
+  __shared__ float scratch[2][32];
+  float w[NV][8], v[NV][8];
+  Raw8<T_BF16> next[NV];
 #pragma unroll
   for (int k = 0; k < NV; k++) {
     int c = (k * blockDim.x + threadIdx.x) * 8;
     if (c < d) {
-      load8<T_BF16>(x, (u64)t * xs + c, v[k]);
-#pragma unroll
-      for (int j = 0; j < 8; j++) sq += v[k][j] * v[k][j];
+      load8<T_F32>(weight, c, w[k]);
+      next[k] = fetch8<T_BF16>(x, (u64)blockIdx.x * xs + c);
     }
   }
-  float inv = rsqrt1(block_reduce<0>(sq, scratch) / (float)d + eps);
-  int frame = state[0] + t / (gh * gw), r = t / gw % gh, col = t % gw;
-  u64 slot = ring ? (u64)(state[2] + (state[1] - state[2] + t) % (state[3] - state[2])) : (u64)t;
+  int frame0 = state[0], slot0 = state[1], first = state[2], end = state[3], round = 0;
+  for (int t = blockIdx.x; t < tokens; t += gridDim.x, round ^= 1) {
+    int pos[3] = {frame0 + t / (gh * gw), t / gw % gh, t % gw};
+    F2 cs[NV][4];
+    float sq = 0.f;
 #pragma unroll
-  for (int k = 0; k < NV; k++) {
-    int c = (k * blockDim.x + threadIdx.x) * 8;
-    if (c < d) {
-      float w[8];
-      load8<T_F32>(weight, c, w);
+    for (int k = 0; k < NV; k++) {
+      int c = (k * blockDim.x + threadIdx.x) * 8;
+      if (c < d) {
+        unpack8<T_BF16>(next[k], v[k]);
 #pragma unroll
-      for (int j = 0; j < 8; j += 2) {
-        int pair = (c % 128 + j) / 2;
-        int pos = pair < pf ? frame : pair < pf + ph ? r : col;
-        F2 cs = table[(u64)pos * 64 + pair];
-        float a = v[k][j] * inv * w[j], b = v[k][j + 1] * inv * w[j + 1];
-        v[k][j] = (a * cs.x - b * cs.y) * factor;
-        v[k][j + 1] = (a * cs.y + b * cs.x) * factor;
+        for (int j = 0; j < 8; j++) sq += v[k][j] * v[k][j];
+        if (t + (int)gridDim.x < tokens) next[k] = fetch8<T_BF16>(x, (u64)(t + gridDim.x) * xs + c);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+          int pair = c % 128 / 2 + j;
+          cs[k][j] = table[(u64)(pair < pf ? pos[0] : pair < pf + ph ? pos[1] : pos[2]) * 64 + pair];
+        }
       }
-      store8<OUT>(y, slot * d + c, v[k]);
+    }
+    float inv = rsqrt1(block_reduce<0>(sq, scratch[round]) / (float)d + eps);
+    u64 slot = ring ? (u64)(first + (slot0 - first + t) % (end - first)) : (u64)t;
+#pragma unroll
+    for (int k = 0; k < NV; k++) {
+      int c = (k * blockDim.x + threadIdx.x) * 8;
+      if (c < d) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+          float a = v[k][2 * j] * inv * w[k][2 * j], b = v[k][2 * j + 1] * inv * w[k][2 * j + 1];
+          v[k][2 * j] = (a * cs[k][j].x - b * cs[k][j].y) * factor;
+          v[k][2 * j + 1] = (a * cs[k][j].y + b * cs[k][j].x) * factor;
+        }
+        store8<OUT>(y, slot * d + c, v[k]);
+      }
     }
   }
 }
-#define RMSNORM_ROPE(name, OUT)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(512) name(const void *x, i64 xs, const float *weight, const F2 *table,             \
-      const int *state, void *y, int ring, int d, int gh, int gw, int pf, int ph, float eps, float factor) {                      \
-    rmsnorm_rope<OUT, 5>(x, xs, weight, table, state, y, ring, d, gh, gw, pf, ph, eps, factor);                                   \
+#define RMSNORM_ROPE(name, OUT, NV)                                                                                               \
+  extern "C" __global__ void __launch_bounds__(640) name(const void *x, i64 xs, const float *weight, const F2 *table,              \
+      const int *state, void *y, int ring, int tokens, int d, int gh, int gw, int pf, int ph, float eps, float factor) {          \
+    rmsnorm_rope<OUT, NV>(x, xs, weight, table, state, y, ring, tokens, d, gh, gw, pf, ph, eps, factor);                          \
   }
-RMSNORM_ROPE(rmsnorm_rope_bf16, T_BF16)
-RMSNORM_ROPE(rmsnorm_rope_e4m3, T_E4M3)
+RMSNORM_ROPE(rmsnorm_rope_bf16_1, T_BF16, 1)
+RMSNORM_ROPE(rmsnorm_rope_e4m3_1, T_E4M3, 1)
+RMSNORM_ROPE(rmsnorm_rope_bf16_3, T_BF16, 3)
+RMSNORM_ROPE(rmsnorm_rope_e4m3_3, T_E4M3, 3)
 
 // The values' way into the cache. bf16: rows as they are, [slots][heads * 128].
 extern "C" __global__ void __launch_bounds__(1024) store_values_bf16(const void *x, i64 xs, const int *state, void *y, int d, float factor) {
@@ -65,22 +83,34 @@ extern "C" __global__ void __launch_bounds__(1024) store_values_bf16(const void 
   }
 }
 // e4m3: transposed, [heads * 128][capacity], the keys of each group of 16 in the order in which
-// the attention kernel's probabilities lie in registers. Blocks of 64 tokens by 128 columns; the
-// ring's ends and the first slot are multiples of 16.
-extern "C" __global__ void __launch_bounds__(128) store_values_e4m3(const u16 *x, i64 xs, const int *state, u8 *y, int d, int capacity, int tokens, float factor) {
-  int c = blockIdx.y * 128 + threadIdx.x;
+// the attention kernel's probabilities lie in registers. A block turns 128 tokens by 64 columns
+// in shared memory, so that both sides are read and written in whole sectors; words are
+// swizzled by the group of tokens against bank conflicts. The ring's ends and the first slot
+// are multiples of 16.
+extern "C" __global__ void __launch_bounds__(256) store_values_e4m3(const u16 *x, i64 xs, const int *state, u8 *y, int d, int capacity, int tokens, float factor) {
+  __shared__ __attribute__((aligned(16))) u32 tile[128 * 32];
+  int t0 = blockIdx.x * 128, c0 = blockIdx.y * 64;
 #pragma unroll
-  for (int g = 0; g < 4; g++) {
-    int t0 = blockIdx.x * 64 + g * 16;
-    if (t0 >= tokens) return;
-    u64 slot = (u64)(state[2] + (state[1] - state[2] + t0) % (state[3] - state[2]));
+  for (int k = 0; k < 4; k++) {
+    int i = k * 256 + threadIdx.x, r = i / 8, word = i % 8 * 4;
+    V4 v = V4{0, 0, 0, 0};
+    if (t0 + r < tokens) v = *(const V4 *)(x + (u64)(t0 + r) * xs + c0 + word * 2);
+    *(V4 *)&tile[r * 32 + (word ^ (r / 16 * 4))] = v;
+  }
+  sync_block();
+#pragma unroll
+  for (int k = 0; k < 2; k++) {
+    int i = k * 256 + threadIdx.x, g = i % 8, c = i / 8, t = t0 + g * 16;
+    if (t >= tokens) continue;
+    u64 slot = (u64)(state[2] + (state[1] - state[2] + t) % (state[3] - state[2]));
     float v[16];
 #pragma unroll
     for (int r = 0; r < 16; r++) {
       int pos = r < 8 ? (r / 2) * 4 + r % 2 : ((r - 8) / 2) * 4 + 2 + r % 2;
-      v[pos] = t0 + r < tokens ? bf16_f32(x[(u64)(t0 + r) * xs + c]) * factor : 0.f;
+      u32 w = tile[(g * 16 + r) * 32 + ((c / 2) ^ (g * 4))];
+      v[pos] = (c % 2 ? bf16_hi(w) : bf16_lo(w)) * factor;
     }
-    *(V4 *)(y + (u64)c * capacity + slot) = V4{pack_e4m3(v[0], v[1], v[2], v[3]), pack_e4m3(v[4], v[5], v[6], v[7]),
-                                               pack_e4m3(v[8], v[9], v[10], v[11]), pack_e4m3(v[12], v[13], v[14], v[15])};
+    *(V4 *)(y + (u64)(c0 + c) * capacity + slot) = V4{pack_e4m3(v[0], v[1], v[2], v[3]), pack_e4m3(v[4], v[5], v[6], v[7]),
+                                                      pack_e4m3(v[8], v[9], v[10], v[11]), pack_e4m3(v[12], v[13], v[14], v[15])};
   }
 }

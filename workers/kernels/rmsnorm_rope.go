@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"fmt"
 	"math"
 
 	"telefuser/workers/gpu"
@@ -106,10 +107,10 @@ func (o RMSNormRoPE) launch(c *CUDA) error {
 	if o.InRing {
 		ring = 1
 	}
-	g := gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, rowVectors)}
-	return c.launch("rmsnorm_rope", "rmsnorm_rope_"+o.Y.Type.String(), g, func(a *gpu.Args) {
+	vectors, g := c.walk(o.X.Dim(0), d)
+	return c.launch("rmsnorm_rope", fmt.Sprintf("rmsnorm_rope_%v_%d", o.Y.Type, vectors), g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Weight.Dev).Ptr(o.Table.Dev).Ptr(o.State.Dev).Ptr(o.Y.Dev).
-			I32(ring).I32(d).I32(o.GridH).I32(o.GridW).I32(o.Axes.Frame).I32(o.Axes.Row).F32(o.Eps).F32(o.Factor)
+			I32(ring).I32(o.X.Dim(0)).I32(d).I32(o.GridH).I32(o.GridW).I32(o.Axes.Frame).I32(o.Axes.Row).F32(o.Eps).F32(o.Factor)
 	})
 }
 
@@ -181,8 +182,8 @@ func (o StoreValues) launch(c *CUDA) error {
 			a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.State.Dev).Ptr(o.Y.Dev).I32(d).F32(o.Factor)
 		})
 	}
-	const tokens = 64 // of a block
-	g := gpu.Grid{X: (o.X.Dim(0) + tokens - 1) / tokens, Y: d / HeadDim, Threads: HeadDim}
+	const tokens, columns, threads = 128, 64, 256 // of a block
+	g := gpu.Grid{X: (o.X.Dim(0) + tokens - 1) / tokens, Y: d / columns, Threads: threads}
 	return c.launch("rmsnorm_rope", "store_values_e4m3", g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.State.Dev).Ptr(o.Y.Dev).I32(d).I32(o.Y.Dim(1)).I32(o.X.Dim(0)).F32(o.Factor)
 	})

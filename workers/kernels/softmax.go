@@ -44,7 +44,7 @@ func (o Softmax) reference() {
 
 func (o Softmax) launch(c *CUDA) error {
 	d := o.X.Dim(1)
-	return c.launch("softmax", "softmax_"+o.X.Type.String(), gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, rowVectors)}, func(a *gpu.Args) {
+	return c.launch("softmax", "softmax_"+o.X.Type.String(), gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 5)}, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).I32(d).F32(o.Factor)
 	})
 }

@@ -123,3 +123,15 @@ func TestConvolutionImplementations(t *testing.T) {
 		})
 	}
 }
+
+// TestAttentionImplementations runs every implementation of attention.
+func TestAttentionImplementations(t *testing.T) {
+	if *force != "" || *only != "" && !strings.HasPrefix(*only, "attention") {
+		t.Skip("other cases are asked for")
+	}
+	for _, n := range []string{"own 128", "own 176", "own 192"} {
+		t.Run(strings.ReplaceAll(n, " ", "_"), func(t *testing.T) {
+			onGPU(t, kernels.CUDAOptions{Force: n}, "attention")
+		})
+	}
+}
