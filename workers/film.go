@@ -77,12 +77,13 @@ func (a *attempt) generate(ctx context.Context, req pipeline.Request, r *reel) e
 	if err != nil {
 		return err
 	}
-	err = r.wind(ctx, session.Next)
-	if closeErr := session.Close(); closeErr != nil {
-		a.log.Warn("the engine had to be killed", "error", closeErr)
-	}
-	a.facts.PeakMemoryBytes = session.PeakMemoryBytes()
-	return err
+	defer func() {
+		if err := session.Close(); err != nil {
+			a.log.Warn("the engine had to be ended", "error", err)
+		}
+		a.facts.PeakMemoryBytes = session.PeakMemoryBytes()
+	}()
+	return r.wind(ctx, session.Next)
 }
 
 // wind takes chunks until there are no more.

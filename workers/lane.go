@@ -134,11 +134,7 @@ func (l *lane) attempt(ctx context.Context, claim *jobs.Claim) {
 		l.enough()
 		return
 	}
-	busy := l.worker.metrics.busy.WithLabelValues(l.worker.cfg.Pipeline)
-	busy.Inc()
-	newAttempt(l, claim).run(ctx)
-	busy.Dec()
-	l.worker.load.end()
+	l.runOne(ctx, claim)
 	select {
 	case <-l.worker.load.full:
 		l.enough()
@@ -146,6 +142,15 @@ func (l *lane) attempt(ctx context.Context, claim *jobs.Claim) {
 	}
 	// The engine may be starting anew. If it never comes back, its supervisor ends the lane.
 	_, _ = l.engine.Ready(l.taking)
+}
+
+// runOne counts an attempt in and out, should it panic too.
+func (l *lane) runOne(ctx context.Context, claim *jobs.Claim) {
+	busy := l.worker.metrics.busy.WithLabelValues(l.worker.cfg.Pipeline)
+	busy.Inc()
+	defer l.worker.load.end()
+	defer busy.Dec()
+	newAttempt(l, claim).run(ctx)
 }
 
 // handBack gives a job back that came too late.

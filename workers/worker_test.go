@@ -448,3 +448,23 @@ func TestHooksPassInOrder(t *testing.T) {
 		t.Errorf("passed %v", order)
 	}
 }
+
+func TestAPanicCostsOneAttempt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.caretakers()
+	var struck atomic.Bool
+	b.worker(func(c *workers.Config) {
+		c.Hooks = workers.Hooks{workers.PointHalf: func() {
+			if !struck.Swap(true) {
+				panic("a defect")
+			}
+		}}
+	})
+	id := b.create(b.spec("unlucky"))
+	if job := b.completed(id); job.Attempt != 2 {
+		t.Errorf("%d attempts", job.Attempt)
+	}
+	b.onlyArtifact(id, 2)
+	b.noTemp()
+}

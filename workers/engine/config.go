@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 )
 
@@ -41,6 +42,24 @@ type Config struct {
 	OnExit func(class Class)
 	// Log takes the supervisor's lines and, at debug level, the engine's standard error. Required.
 	Log *slog.Logger
+}
+
+const (
+	socketName = "engine.sock"
+	// socketPathBytesMax is what every kernel takes.
+	socketPathBytesMax = 100
+	// randomNameBytesMax is the longest name that the system makes up for a folder.
+	randomNameBytesMax = 20
+)
+
+// socketPlace is where the private folders of sockets are made, and how their names begin: in the runtime directory, or in the system's
+// place for temporary files where the former has too long a name for a socket.
+func (c Config) socketPlace() (parent, prefix string) {
+	prefix = "engine-"
+	if len(c.RuntimeDir)+len(prefix)+len(socketName)+2+randomNameBytesMax <= socketPathBytesMax {
+		return c.RuntimeDir, prefix
+	}
+	return os.TempDir(), "telefuser-" + prefix
 }
 
 // deviceLostMax is how many engines in a row may lose their device before the supervisor gives it up.

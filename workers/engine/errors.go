@@ -58,7 +58,7 @@ var sentinels = map[Class]error{
 // Error is a failure of an engine. It unwraps to the sentinel of its class.
 type Error struct {
 	Class Class
-	// Message is for operators: it may quote the pipeline and is never shown to a client.
+	// Message is for operators. It never quotes what a pipeline says of a request, which may hold its prompt; it may be empty.
 	Message string
 }
 

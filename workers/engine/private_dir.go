@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -81,8 +82,8 @@ func sweepPrivateDir(path string) (bool, error) {
 		return true, os.RemoveAll(path)
 	}
 	lock, err := lockFile(lockPath)
-	if errors.Is(err, errLocked) {
-		return false, nil
+	if errors.Is(err, errLocked) || errors.Is(err, fs.ErrPermission) {
+		return false, nil // somebody lives there, or it is another user's
 	}
 	if err != nil {
 		return false, err

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,9 +23,6 @@ import (
 )
 
 const (
-	privateDirPrefix = "engine-"
-	// socketPathBytesMax is what every kernel takes.
-	socketPathBytesMax = 100
 	// stderrLineBytesMax bounds a line of the engine's standard error; what is longer is cut into several.
 	stderrLineBytesMax = 8 << 10
 	// stderrGrace is how long the last lines may take when the process is gone but somebody still holds its standard error.
@@ -44,6 +42,9 @@ type process struct {
 	stderr *os.File
 	logged chan struct{}
 
+	// serving is set when the engine is loaded and may hear of prompts.
+	serving atomic.Bool
+
 	mu sync.Mutex
 	// cause is why we end it; nil while it may live.
 	cause *Error
@@ -56,7 +57,7 @@ type process struct {
 
 // spawn starts an engine that holds the locks as well.
 func spawn(cfg Config, locks []*DeviceLock) (*process, error) {
-	dir, err := NewPrivateDir(cfg.RuntimeDir, privateDirPrefix)
+	dir, err := NewPrivateDir(cfg.socketPlace())
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +70,7 @@ func spawn(cfg Config, locks []*DeviceLock) (*process, error) {
 }
 
 func (p *process) start(locks []*DeviceLock) error {
-	socket := filepath.Join(p.dir.Path, "engine.sock")
-	if len(socket) > socketPathBytesMax {
-		return fmt.Errorf("socket path %q is longer than %d bytes", socket, socketPathBytesMax)
-	}
+	socket := filepath.Join(p.dir.Path, socketName)
 	if err := p.dial(socket); err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/keepalive"
 
 	"telefuser/workers/engine/enginepb"
 	"telefuser/workers/pipeline"
@@ -36,8 +35,6 @@ const (
 	heartbeatIntervalDefault = 250 * time.Millisecond
 	// flushGrace is how long the last answers of a dying engine may take to reach the supervisor.
 	flushGrace = time.Second
-	// readGrace is how long one second's pings may go unanswered before a connection counts as dead.
-	readGrace = 30 * time.Second
 )
 
 // Serve hosts p until ctx ends, Shutdown is called or p fails beyond repair, and closes it. The process must end afterwards, with
@@ -57,7 +54,6 @@ func Serve(ctx context.Context, p pipeline.Pipeline, cfg ServeConfig) error {
 	g := grpc.NewServer(
 		grpc.MaxRecvMsgSize(messageBytesMax), grpc.MaxSendMsgSize(messageBytesMax),
 		grpc.InitialWindowSize(windowBytes), grpc.InitialConnWindowSize(windowBytes),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: readGrace, Timeout: readGrace}),
 	)
 	enginepb.RegisterEngineServer(g, s)
 	served := make(chan error, 1) // one answer, from the one goroutine below

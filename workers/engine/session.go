@@ -28,6 +28,8 @@ type Session struct {
 	// end is why there are no more chunks; read it when chunks is closed.
 	end error
 
+	// taken is whether a chunk was taken.
+	taken   bool
 	closing sync.Once
 	closed  error
 	peak    *int64
@@ -132,11 +134,9 @@ func (n *Session) Next(ctx context.Context) (pipeline.Chunk, error) {
 	select {
 	case chunk, ok := <-n.chunks:
 		if ok {
+			n.taken = true
 			n.grant(1)
 			return chunk, nil
-		}
-		if errors.Is(n.end, io.EOF) {
-			n.supervisor.noteWork(n.process)
 		}
 		return pipeline.Chunk{}, n.end
 	case <-ctx.Done():
@@ -162,6 +162,9 @@ func (n *Session) Close() error {
 			n.peak = peakMemoryBytes(n.process.cmd.Process.Pid)
 		}
 		n.closed = n.process.closeSession(n.id)
+		if n.closed == nil && n.taken {
+			n.supervisor.noteWork(n.process)
+		}
 		n.endStream()
 		for range n.chunks { // until the reader has ended
 		}

@@ -63,7 +63,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 }
 
 func (s *Supervisor) run(ctx context.Context) (err error) {
-	if _, sweepErr := SweepPrivateDirs(s.cfg.RuntimeDir, privateDirPrefix); sweepErr != nil {
+	if _, sweepErr := SweepPrivateDirs(s.cfg.socketPlace()); sweepErr != nil {
 		s.cfg.Log.Warn("folders of dead engines stay", "error", sweepErr)
 	}
 	var locks []*DeviceLock
@@ -142,6 +142,7 @@ func (s *Supervisor) one(ctx context.Context, locks []*DeviceLock) *Error {
 		return p.death
 	}
 	p.log.Info("engine is loaded", "pipeline", s.cfg.Pipeline, "load", time.Duration(desc.LoadNS))
+	p.serving.Store(true)
 	s.publish(p, desc)
 	p.watch(ctx)
 	s.withdraw()

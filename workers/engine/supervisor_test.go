@@ -683,3 +683,29 @@ func TestPrivateDirsOfTheLivingStay(t *testing.T) {
 		t.Errorf("left %v", left)
 	}
 }
+
+func TestALongRuntimeDirNeedsNoShortName(t *testing.T) {
+	long := filepath.Join(t.TempDir(), strings.Repeat("long", 25))
+	b := start(t, "", func(c *engine.Config) { c.RuntimeDir = long })
+	b.mustPlay(t)
+}
+
+func TestWhatAPipelineSaysOfARequestStaysAtDebug(t *testing.T) {
+	b := start(t, "", nil)
+	_, err := b.play(withPatience(t), request("whisper=secret"))
+	if !errors.Is(err, engine.ErrInvalid) || strings.Contains(err.Error(), "whisper") {
+		t.Errorf("got %v", err)
+	}
+	heard := false
+	for line := range strings.Lines(b.log.String()) {
+		if strings.Contains(line, "whisper") {
+			heard = true
+			if !strings.Contains(line, "level=DEBUG") {
+				t.Errorf("the log says: %s", line)
+			}
+		}
+	}
+	if !heard {
+		t.Error("the pipeline's words are lost")
+	}
+}

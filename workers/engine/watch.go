@@ -68,20 +68,30 @@ func (p *process) explain(ctx context.Context, err error, trailer metadata.MD) e
 	}
 	switch class := classFrom(trailer); class {
 	case ClassOutOfMemory, ClassDeviceLost:
-		fatal := &Error{Class: class, Message: status.Convert(err).Message()}
+		fatal := &Error{Class: class, Message: p.quote(err)}
 		p.doom(fatal)
 		return fatal
 	case "":
 		return p.unnamed(ctx, err)
 	default:
-		return &Error{Class: class, Message: status.Convert(err).Message()}
+		return &Error{Class: class, Message: p.quote(err)}
 	}
+}
+
+// quote gives the engine's own words to a message while it is loading. Later they may hold a prompt, and are kept to the debug log.
+func (p *process) quote(err error) string {
+	text := status.Convert(err).Message()
+	if !p.serving.Load() {
+		return text
+	}
+	p.log.Debug("engine error", "pipeline", p.cfg.Pipeline, "text", text)
+	return ""
 }
 
 // unnamed explains an error that the engine did not name: mostly it died in the middle of an answer.
 func (p *process) unnamed(ctx context.Context, err error) error {
 	if status.Code(err) != codes.Unavailable && !p.goneWithin(deathGrace) {
-		return &Error{Class: ClassInternal, Message: err.Error()}
+		return &Error{Class: ClassInternal, Message: p.quote(err)}
 	}
 	// The connection broke, so the process is ending; watch and load end the one that is not.
 	p.doom(nil)
@@ -178,7 +188,7 @@ func (p *process) closeSession(id string) error {
 	case codes.DeadlineExceeded, codes.Canceled:
 		p.kill(&Error{Class: ClassStalled, Message: fmt.Sprintf("a closed session was not let go within %s", p.cfg.CloseGrace)})
 	default:
-		p.kill(&Error{Class: ClassInternal, Message: "close session: " + err.Error()})
+		p.kill(&Error{Class: ClassInternal, Message: "a session did not close " + p.quote(err)})
 	}
 	return p.death
 }
