@@ -98,6 +98,22 @@ func (s *stack) strangeObjects(attempts map[string]int) []string {
 	return strange
 }
 
+// awaitStoring waits for the first object of a video, as closely as one can from outside: all of them take some milliseconds.
+func (s *stack) awaitStoring(id string) {
+	s.t.Helper()
+	first := filepath.Join(s.bucketsDir(), bucket, "videos", id)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for started := time.Now(); ; <-tick.C {
+		if _, err := os.Stat(first); err == nil {
+			return
+		}
+		if time.Since(started) > videoTimeout {
+			s.t.Fatal("nothing was stored")
+		}
+	}
+}
+
 // checkTemp waits until no process of the stack has an unfinished file.
 func (s *stack) checkTemp() {
 	s.t.Helper()
