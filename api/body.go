@@ -76,7 +76,7 @@ func bodyError(err error, what string) error {
 func (s *Server) decodeJSONBody(ctx context.Context, body io.Reader) (*fields, error) {
 	received := newSpool(s.cfg.TempDir)
 	defer received.Close()
-	if _, err := io.Copy(received, body); err != nil {
+	if err := s.receive(received, body); err != nil {
 		return nil, bodyError(err, "The body ended too early.")
 	}
 	if received.size > jsonPlainBytesMax {

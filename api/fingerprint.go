@@ -17,13 +17,10 @@ import (
 const specMarginBytes = 8 << 10
 
 // fingerprint is the digest of what a request says, not of its bytes: boundaries, spelling and the order of fields differ between the
-// retries of one request. A seed that nobody chose and ids that were made here are no part of it.
+// retries of one request. Ids that were made here are no part of it, and it is taken before a seed is drawn.
 func (d draft) fingerprint() (string, error) {
 	said := d.spec
 	said.ImageKey, said.RequestID = "", ""
-	if !d.seedGiven {
-		said.Seed = 0
-	}
 	text, err := json.Marshal(struct {
 		Spec      any
 		SeedGiven bool

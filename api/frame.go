@@ -76,9 +76,9 @@ func (s *Server) finish(c echo.Context, begin time.Time, err error) {
 		attrs = append(attrs, slog.String("code", p.code))
 		if p.status >= 500 {
 			level = slog.LevelError
-		}
-		if p.cause != nil {
-			attrs = append(attrs, slog.String("cause", p.cause.Error()))
+			if p.cause != nil { // of a 4xx it may quote what the client sent
+				attrs = append(attrs, slog.String("cause", p.cause.Error()))
+			}
 		}
 	}
 	route := routeOf(c, err)

@@ -104,7 +104,7 @@ func (r *formReader) readFile(part *multipart.Part, name string, steps []string,
 	}
 	file := &upload{filename: filename, spool: newSpool(r.server.cfg.TempDir)}
 	r.out.uploads = append(r.out.uploads, file)
-	if _, err := io.Copy(file.spool, io.LimitReader(part, imageBytesMax+1)); err != nil {
+	if err := r.server.receive(file.spool, io.LimitReader(part, imageBytesMax+1)); err != nil {
 		return bodyError(fmt.Errorf("api: receive a file: %w", err), errNoParts.message)
 	}
 	r.server.metrics.uploads.Add(float64(file.size))

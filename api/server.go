@@ -36,6 +36,8 @@ type Server struct {
 	streams atomic.Int64
 	// decodes bounds the pictures that are decoded at once.
 	decodes *semaphore.Weighted
+	// buffers are for receive.
+	buffers sync.Pool
 	// draining makes readiness false; stopping ends the streams.
 	draining atomic.Bool
 	stopping chan struct{}

@@ -90,6 +90,9 @@ func TestLogsTieARequestToItsJob(t *testing.T) {
 	key := s.key(t, "acme")
 	body := `{"prompt":"canary-prompt","model":"terrain","metadata":{"canary-key":"canary-value"},"input_reference":"data:image/png;base64,canaryImage="}`
 	s.postJSON(t, "/v1/videos?canary-query=1", body, "Authorization", key, "Idempotency-Key", "canary-idempotency").problem(t, 400)
+	for _, malformed := range []string{"--" + boundary + "\r\ncanary-header\r\n\r\na", form(field("prompt", "a")) + "canary-epilogue", "--" + boundary + "\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx\r\n--" + boundary + "canary-line\r\n"} {
+		s.request(t, "POST", "/v1/videos", strings.NewReader(malformed), "Authorization", key, "Content-Type", "multipart/form-data; boundary="+boundary)
+	}
 	r := s.postJSON(t, "/v1/videos?canary-query=1", `{"prompt":"canary-prompt","model":"terrain"}`, "Authorization", key, "X-Request-ID", "my-request.1")
 	id := r.object(t, 200)["id"].(string)
 	if r.header.Get("X-Request-Id") != "my-request.1" {

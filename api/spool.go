@@ -56,6 +56,20 @@ func (s *spool) toFile() error {
 	return err
 }
 
+// copyBufferBytes is the size of one read from a body.
+const copyBufferBytes = 32 << 10
+
+// receive takes everything that r gives, with a buffer that requests share one after another.
+func (s *Server) receive(into *spool, r io.Reader) error {
+	buffer, ok := s.buffers.Get().(*[copyBufferBytes]byte)
+	if !ok {
+		buffer = new([copyBufferBytes]byte)
+	}
+	defer s.buffers.Put(buffer)
+	_, err := io.CopyBuffer(into, r, buffer[:])
+	return err
+}
+
 // Reader reads everything from the beginning; it can seek and read at offsets. Several readers may be open at once.
 func (s *spool) Reader() *io.SectionReader {
 	if s.file != nil {
