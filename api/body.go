@@ -75,7 +75,7 @@ func bodyError(err error, what string) error {
 // decodeJSONBody waits until all of the body is there before it asks for memory to decode it in, so that a slow client holds none.
 func (s *Server) decodeJSONBody(ctx context.Context, body io.Reader) (*fields, error) {
 	received := newSpool(s.cfg.TempDir)
-	defer received.Close()
+	defer func() { _ = received.Close() }()
 	if err := s.receive(received, body); err != nil {
 		return nil, bodyError(err, "The body ended too early.")
 	}

@@ -26,7 +26,7 @@ func (s *Server) serveObject(c echo.Context, key, contentType, disposition strin
 	}
 	wanted := request.Header.Get("Range")
 	body := &objectReader{ctx: ctx, store: s.deps.Store, key: key, size: object.SizeBytes, end: rangeEnd(wanted, object.SizeBytes)}
-	defer body.Close()
+	defer func() { _ = body.Close() }()
 	if request.Method == http.MethodGet && wanted == "" && object.SizeBytes > 0 {
 		if err := body.reopen(); err != nil { // while the answer can still be another one
 			return err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -50,6 +51,7 @@ func TestWithoutRedisEverythingIs503(t *testing.T) {
 
 // unavailable wants a 503 that tells nothing of the inside.
 func (s *stack) unavailable(t *testing.T, route [3]string) {
+	t.Helper()
 	r := s.request(t, route[0], route[1], strings.NewReader(route[2]), "Content-Type", "application/json")
 	if r.status != 503 || r.header.Get("Retry-After") == "" || !strings.Contains(string(r.body), `"service_unavailable"`) || !strings.Contains(string(r.body), `"server_error"`) {
 		t.Errorf("%v: %d %s %v", route, r.status, r.body, r.header)
@@ -64,6 +66,8 @@ func TestDroppedUploadsLeaveNothing(t *testing.T) {
 	s := newStack(t)
 	body := form(field("prompt", "a"), field("model", "terrain"), field("size", "64x64"), file("input_reference", "a.png", "image/png", testPNG(t, 64, 64)))
 	address := strings.TrimPrefix(s.url, "http://")
+	s.request(t, "GET", "/health", nil)
+	before := runtime.NumGoroutine()
 	for i := range 100 {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
@@ -76,6 +80,7 @@ func TestDroppedUploadsLeaveNothing(t *testing.T) {
 	eventually(t, "all requests have ended", func() bool {
 		return strings.Contains(string(s.request(t, "GET", "/metrics", nil).body), "telefuser_http_requests_inflight 1\n")
 	})
+	eventually(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before+4 }) // some belong to pools
 	if list := s.request(t, "GET", "/v1/videos", nil).object(t, 200); len(list["data"].([]any)) != 0 {
 		t.Errorf("half uploads made videos: %v", list)
 	}

@@ -34,7 +34,7 @@ func (s *Server) takeReference(ctx context.Context, who caller, f *fields) (*ref
 		return nil, badRequest("reference_url", codeUnsupported, fetchIsOff("reference_url"))
 	}
 	if !given {
-		return nil, nil //nolint:nilnil // no reference is an ordinary request
+		return nil, nil // no reference is an ordinary request
 	}
 	switch v := value.(type) {
 	case *upload:
@@ -169,6 +169,6 @@ func (s *Server) decodePicture(ctx context.Context, r *reference) (Picture, erro
 	if err != nil {
 		return Picture{}, err
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }()
 	return s.deps.DecodeImage(ctx, body)
 }

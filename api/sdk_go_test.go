@@ -283,7 +283,7 @@ func TestSDKErrorClasses(t *testing.T) {
 			return err
 		}, 404, 1, "video_id"},
 		"404 content": {func(ctx context.Context) error {
-			_, err := client.Videos.DownloadContent(ctx, v.ID, openai.VideoDownloadContentParams{}) //nolint:bodyclose // an error has none
+			_, err := client.Videos.DownloadContent(ctx, v.ID, openai.VideoDownloadContentParams{})
 			return err
 		}, 404, 1, "video_id"},
 		"409": {func(ctx context.Context) error {

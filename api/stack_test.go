@@ -107,7 +107,7 @@ func (s *stack) listen(t testing.TB, secure bool) {
 	if secure {
 		s.url = "https://" + ln.Addr().String()
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1) // one: the result of Run
 	go func() { done <- s.server.Run(ctx, ln) }()
 	s.stop = sync.OnceValue(func() error {

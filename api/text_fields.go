@@ -44,7 +44,7 @@ func takeText(f *fields, name string) (string, error) {
 func takeMetadata(f *fields) (map[string]string, error) {
 	value, given := f.take("metadata")
 	if !given {
-		return nil, nil //nolint:nilnil // no metadata is an ordinary request
+		return nil, nil // no metadata is an ordinary request
 	}
 	object, isObject := value.(map[string]any)
 	if !isObject {

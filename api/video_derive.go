@@ -219,7 +219,7 @@ func (s *Server) copyPicture(ctx context.Context, d *draft, source jobs.Job) err
 	if err != nil {
 		return err
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }()
 	d.imageDigest = object.SHA256
 	d.picture, err = io.ReadAll(io.LimitReader(body, jsonBytesMax))
 	return err

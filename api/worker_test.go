@@ -30,7 +30,7 @@ type finisher struct {
 func (s *stack) work(t testing.TB, f finisher) {
 	t.Helper()
 	clip := tinyClip(t)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	consumer, err := s.jobs.NewConsumer(jobs.ConsumerConfig{Pipeline: "terrain", Owner: "test-worker", DrainTimeout: -1}, func(ctx context.Context, claim *jobs.Claim) {
 		s.finish(ctx, t, claim, f, clip)
 	})
@@ -49,6 +49,7 @@ func (s *stack) work(t testing.TB, f finisher) {
 }
 
 func (s *stack) finish(ctx context.Context, t testing.TB, claim *jobs.Claim, f finisher, clip []byte) {
+	t.Helper()
 	outlives := context.WithoutCancel(ctx)
 	if f.hold != nil {
 		select {
