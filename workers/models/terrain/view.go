@@ -57,7 +57,7 @@ func newView(width, height int) (*view, error) {
 // cells of its level.
 func (v *view) placeSamples() {
 	growth := clamp(6.6/float64(v.height), 0.004, 0.02)
-	reach := clamp(v.focal/2, 200, 640)
+	reach := clamp(float64(v.focal*0.45), 200, 640)
 	depth := nearDepth
 	for k := 0; k < levelsMax && depth < farDepth; k++ {
 		spacing := float64(int(1) << k)

@@ -30,6 +30,8 @@ type waterRows struct {
 	depth []int64
 	shift []uint8
 	swing []int64
+	// gleam is how much light, in 1/256 of the 1/16 steps of luma, a slope adds or takes.
+	gleam []int64
 }
 
 // prepareWater fills the tables of rows.
@@ -45,6 +47,7 @@ func (s *scene) prepareWater(row float64) {
 		for span := depth / below; span > 3 && s.water.shift[y] < 7; span /= 2 {
 			s.water.shift[y]++
 		}
+		s.water.gleam[y] = int64(float64(s.world.look.ripple * (1 - s.world.look.glow) * (70 + float64(120*smooth(1600, 200, depth)))))
 		s.water.swing[y] = int64(float64(s.world.look.ripple * (6 + float64(70*over/depth)) * float64(v.height) / 480))
 	}
 }
@@ -148,7 +151,8 @@ func (s *scene) mirrorColumn(r ray, sums []packed, work *strip, skyEnd int) {
 			}
 		}
 		c := blend(sums[y]>>8&lanesMask, mirrored, min(uint64(weight>>8), 256))
-		sums[y] = c << 8
+		light := int64(c&laneMask) + slope*s.water.gleam[y]>>8
+		sums[y] = (c&^laneMask | uint64(min(max(light, 16<<4), 235<<4))) << 8
 	}
 }
 
