@@ -18,7 +18,7 @@ func FuzzMultipart(f *testing.F) {
 	f.Add(form(field("a[][b]", "1"), field("a[][b]", "2"), field("extra_body", `{"a":1}`)))
 	f.Add("--" + boundary + "\r\n\r\n--" + boundary + "--")
 	f.Fuzz(func(t *testing.T, body string) {
-		values, err := api.DecodeForm(t.TempDir(), boundary, strings.NewReader(body))
+		values, err := api.DecodeForm("", boundary, strings.NewReader(body))
 		if status := api.StatusOf(err); err != nil && (status < 400 || status >= 500) {
 			t.Fatalf("%q: status %d: %v", body, status, err)
 		}
