@@ -20,7 +20,7 @@ const aiperfRequests = 4
 // TestAIPerf lets the real AIPerf measure `telefuser dev`.
 func TestAIPerf(t *testing.T) {
 	t.Parallel()
-	tool := filepath.Join(toolFolder(t, "aiperf", "bin/aiperf"), "bin", "aiperf")
+	aiperf := filepath.Join(toolsWith(t, "aiperf/bin/aiperf"), "aiperf", "bin", "aiperf")
 	dev := startDev(t)
 	rows := map[string][]map[string]any{
 		"json": {{"text": "A serene lake at sunset"}, {"text": "A cat playing with yarn"}},
@@ -35,7 +35,7 @@ func TestAIPerf(t *testing.T) {
 			input := filepath.Join(dir, "prompts.jsonl")
 			writeRows(t, input, lines)
 			args := append(aiperfArgs(dev.url, input, filepath.Join(dir, "out"), wordTokenizer(t)), more[name]...)
-			p := start(t, spawn{name: "aiperf", path: tool, args: args, dir: dir, env: []string{"AIPERF_HTTP_VIDEO_POLL_INTERVAL=0.1", "HOME=" + dir}})
+			p := start(t, spawn{name: "aiperf", path: aiperf, args: args, dir: dir, env: []string{"AIPERF_HTTP_VIDEO_POLL_INTERVAL=0.1", "HOME=" + dir}})
 			p.waitEnd(t, aiperfTimeout)
 			if p.err != nil {
 				t.Fatalf("%v\n%s\n%s", p.err, p.stdout.tail(6000), p.stderr.tail(2000))

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -62,19 +63,18 @@ func startBalancer(t testing.TB, servers []string) *balancer {
 	return b
 }
 
-type droppedAnswer struct{}
-
-func (droppedAnswer) Error() string { return "answer dropped" }
+// errDropped stands for an answer that its client does not get.
+var errDropped = errors.New("answer dropped")
 
 func (b *balancer) modify(res *http.Response) error {
 	if f := b.onAnswer.Load(); f != nil && !(*f)(res) {
-		return droppedAnswer{}
+		return errDropped
 	}
 	return nil
 }
 
 func (b *balancer) failed(w http.ResponseWriter, _ *http.Request, err error) {
-	if _, dropped := err.(droppedAnswer); dropped {
+	if errors.Is(err, errDropped) {
 		panic(http.ErrAbortHandler)
 	}
 	http.Error(w, err.Error(), http.StatusBadGateway)

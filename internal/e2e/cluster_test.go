@@ -32,7 +32,7 @@ func twentyJobs(t *testing.T, end func(*stack)) {
 	var group sync.WaitGroup
 	for i := range 20 {
 		group.Go(func() {
-			f := small(fmt.Sprintf("job %d", i)).with(fields{"num_frames": 81, "size": "256x144"})
+			f := small(fmt.Sprintf("job %d", i)).with(fields{"num_frames": 33, "size": "256x144"})
 			// A client tries again where a connection breaks, always with the same key.
 			header := http.Header{"Idempotency-Key": {fmt.Sprintf("key-%d", i)}}
 			var v video

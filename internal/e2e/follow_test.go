@@ -9,7 +9,7 @@ import (
 )
 
 // followEvery is the pause between two looks at a video.
-const followEvery = 20 * time.Millisecond
+const followEvery = 30 * time.Millisecond
 
 // sighting is what one look at a video saw that the look before did not.
 type sighting struct {

@@ -47,7 +47,7 @@ func program(t testing.TB) string {
 var built = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(buildDir, "telefuser")
 	cmd := exec.Command("go", "build", "-o", path, "telefuser/cmd/telefuser")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}

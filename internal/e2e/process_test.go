@@ -78,13 +78,23 @@ func (p *process) own(started chan<- error) {
 // baseEnv is what every child needs to find programs and libraries.
 func baseEnv() []string {
 	var env []string
-	for _, kv := range os.Environ() {
+	for _, kv := range (&exec.Cmd{}).Environ() {
 		switch name, _, _ := strings.Cut(kv, "="); name {
 		case "PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR", "PYENV_VERSION":
 			env = append(env, kv)
 		}
 	}
 	return env
+}
+
+// inherited is a variable of the test's own environment, empty where it is not set.
+func inherited(name string) string {
+	for _, kv := range (&exec.Cmd{}).Environ() {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // signal sends a signal to the process alone.

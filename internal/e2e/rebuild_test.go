@@ -71,20 +71,25 @@ func TestRebuildAfterFlush(t *testing.T) {
 	if out := s.telefuser("jobs", "rebuild"); !strings.HasPrefix(out, "restored 0,") {
 		t.Errorf("a second rebuild says %q", out)
 	}
+	s.useRebuilt([]string{theirs.ID}, after)
+}
 
-	// What is back is as good as before: it can be continued and deleted, and new videos are made.
-	body := fmt.Sprintf(`{"prompt":"further","seconds":1,"video":{"id":%q}}`, after[0].ID)
+// useRebuilt checks that what is back is as good as before: it can be continued and deleted, and new videos are made.
+func (s *stack) useRebuilt(others []string, videos []video) {
+	t := s.t
+	t.Helper()
+	body := fmt.Sprintf(`{"prompt":"further","seconds":1,"video":{"id":%q}}`, videos[0].ID)
 	var longer video
 	if _, err := s.client.call(t.Context(), http.MethodPost, "/v1/videos/extensions", jsonBody(), strings.NewReader(body), &longer); err != nil {
 		t.Fatal(err)
 	}
 	longer = s.client.await(t, longer.ID)
 	checkFile(t, longer, s.client.content(t, longer.ID, ""))
-	if err := s.client.delete(t.Context(), after[1].ID); err != nil {
+	if err := s.client.delete(t.Context(), videos[1].ID); err != nil {
 		t.Error(err)
 	}
 	fresh := s.client.make(t, small("a new one"))
-	s.checkStoredVideos([]string{theirs.ID, after[0].ID, after[2].ID, longer.ID, fresh.ID})
+	s.checkStoredVideos(append(others, videos[0].ID, videos[2].ID, longer.ID, fresh.ID))
 }
 
 func jsonBody() http.Header { return http.Header{"Content-Type": {"application/json"}} }

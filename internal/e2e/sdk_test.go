@@ -12,7 +12,7 @@ import (
 
 func TestOpenAIJavaScript(t *testing.T) {
 	t.Parallel()
-	sdkDir := toolFolder(t, "js", "node_modules/openai/package.json")
+	sdkDir := filepath.Join(toolsWith(t, "js/node_modules/openai/package.json"), "js")
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("node is not on PATH: run `make deps-test`, or install the package nodejs")
@@ -23,22 +23,19 @@ func TestOpenAIJavaScript(t *testing.T) {
 
 func TestOpenAIPython(t *testing.T) {
 	t.Parallel()
-	python := filepath.Join(toolFolder(t, "py", "bin/python"), "bin", "python")
+	python := filepath.Join(toolsWith(t, "py/bin/python"), "py", "bin", "python")
 	runSuite(t, spawn{name: "python", path: python, args: []string{suite(t, "test_videos.py")}, env: sdkServers(t)})
 }
 
-// toolFolder is the tool's folder below $TELEFUSER_TOOLS or .tools that holds the file; without one the test is skipped.
-func toolFolder(t testing.TB, name, file string) string {
+// toolsWith is the tools' folder, $TELEFUSER_TOOLS or .tools, that holds the file; without one the test is skipped.
+func toolsWith(t testing.TB, file string) string {
 	t.Helper()
-	for _, dir := range []string{os.Getenv("TELEFUSER_TOOLS"), filepath.Join(repository(t), ".tools")} {
-		if dir == "" {
-			continue
-		}
-		if _, err := os.Stat(filepath.Join(dir, name, file)); err == nil {
-			return filepath.Join(dir, name)
+	for _, dir := range []string{inherited("TELEFUSER_TOOLS"), filepath.Join(repository(t), ".tools")} {
+		if _, err := os.Stat(filepath.Join(dir, file)); dir != "" && err == nil {
+			return dir
 		}
 	}
-	t.Skipf("no %s/%s in $TELEFUSER_TOOLS or .tools: run `make sdks` (for aiperf, `make aiperf`)", name, file)
+	t.Skipf("%s is neither in $TELEFUSER_TOOLS nor in .tools: run `make sdks`, or for AIPerf `make aiperf`", file)
 	return ""
 }
 
