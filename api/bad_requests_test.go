@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// answerTimeMax is far above what an answer takes, for machines are busy; it finds answers that wait for something.
+const answerTimeMax = 5 * time.Second
+
 // badRequest is one line of testdata/bad_requests.jsonl.
 type badRequest struct {
 	Name string `json:"name"`
@@ -75,7 +78,7 @@ func TestBadRequests(t *testing.T) {
 			}
 			begin := time.Now()
 			r := s.request(t, method, path, strings.NewReader(row.body(t)), headers...)
-			if took := time.Since(begin); took > time.Second && !raceEnabled {
+			if took := time.Since(begin); took > answerTimeMax {
 				t.Errorf("took %s", took)
 			}
 			p := r.problem(t, row.Status)

@@ -120,3 +120,21 @@ func TestFramesGiveTheLength(t *testing.T) {
 		t.Errorf("%v", v)
 	}
 }
+
+// TestTheLongestPromptsFit in one job: that of a remix and that of its source.
+func TestTheLongestPromptsFit(t *testing.T) {
+	s := newStack(t)
+	s.work(t, finisher{})
+	long := strings.Repeat("🌊", 32000)
+	id := s.completed(t, map[string]any{"model": "terrain", "prompt": long})["id"].(string)
+	if v := s.postJSON(t, "/v1/videos/"+id+"/remix", map[string]any{"prompt": long}).object(t, 200); v["prompt"] != long {
+		t.Error("the prompt came back as another")
+	}
+	pairs := map[string]string{}
+	for i := range 16 {
+		pairs[fmt.Sprint(i)] = strings.Repeat("🌊", 512)
+	}
+	if p := s.postJSON(t, "/v1/videos/"+id+"/remix", map[string]any{"prompt": long, "metadata": pairs}).problem(t, 400); p["code"] != "string_above_max_length" {
+		t.Errorf("more than a job holds: %v", p)
+	}
+}

@@ -13,8 +13,8 @@ import (
 	"telefuser/jobs"
 )
 
-// specMarginBytes is kept free for what a spec still gets after it was checked: keys, ids and the state of a source.
-const specMarginBytes = 8 << 10
+// specMarginBytes is kept free for what a spec still gets after it was checked: a seed, a key and a request id.
+const specMarginBytes = 1 << 10
 
 // fingerprint is the digest of what a request says, not of its bytes: boundaries, spelling and the order of fields differ between the
 // retries of one request. Ids that were made here are no part of it, and it is taken before a seed is drawn.

@@ -1,6 +1,0 @@
-//go:build !race
-
-package api_test
-
-// raceEnabled is whether the race detector slows everything down.
-const raceEnabled = false
