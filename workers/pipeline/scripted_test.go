@@ -17,7 +17,7 @@ func openScripted(t *testing.T, words, prompt string) (pipeline.Session, error) 
 	t.Helper()
 	req := request(45)
 	req.Prompt = prompt
-	return pipeline.NewScripted(words).Open(context.Background(), req)
+	return pipeline.NewScripted(words).Open(t.Context(), req)
 }
 
 // run takes chunks until something happens and answers how many came.
@@ -55,28 +55,28 @@ func TestScriptedFaults(t *testing.T) {
 		{"", "hang@-1", 0, pipeline.ErrInvalid},
 		{"", "step_ms=soon", 0, pipeline.ErrInvalid},
 	} {
-		frames, err := run(t, context.Background(), test.words, test.prompt)
+		frames, err := run(t, t.Context(), test.words, test.prompt)
 		if frames != test.frames || !errors.Is(err, test.want) {
 			t.Errorf("%q %q: %d frames and %v, want %d and %v", test.words, test.prompt, frames, err, test.frames, test.want)
 		}
 	}
-	if _, err := run(t, context.Background(), "", "fail=internal@0"); err == nil || errors.Is(err, pipeline.ErrInvalid) || errors.Is(err, io.EOF) {
+	if _, err := run(t, t.Context(), "", "fail=internal@0"); err == nil || errors.Is(err, pipeline.ErrInvalid) || errors.Is(err, io.EOF) {
 		t.Errorf("an internal fault is %v", err)
 	}
 }
 
 func TestScriptedLoad(t *testing.T) {
-	if err := pipeline.NewScripted("fail=oom@load").Load(context.Background(), func(float64) {}); !errors.Is(err, pipeline.ErrOutOfMemory) {
+	if err := pipeline.NewScripted("fail=oom@load").Load(t.Context(), func(float64) {}); !errors.Is(err, pipeline.ErrOutOfMemory) {
 		t.Errorf("Load: %v", err)
 	}
 	started := time.Now()
-	if err := pipeline.NewScripted("load_ms=30").Load(context.Background(), func(float64) {}); err != nil || time.Since(started) < 30*time.Millisecond {
+	if err := pipeline.NewScripted("load_ms=30").Load(t.Context(), func(float64) {}); err != nil || time.Since(started) < 30*time.Millisecond {
 		t.Errorf("Load: %v after %v", err, time.Since(started))
 	}
 }
 
 func TestScriptedHangHearsItsContext(t *testing.T) {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Millisecond, errors.New("enough"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Millisecond, errors.New("enough"))
 	defer cancel()
 	if frames, err := run(t, ctx, "", "hang@1"); frames != 13 || err == nil || err.Error() != "enough" {
 		t.Errorf("%d frames and %v", frames, err)
@@ -88,7 +88,7 @@ func TestScriptedDeafWaitsTheStepOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	started := time.Now()
 	if _, err := session.Next(ctx); err != nil || time.Since(started) < 40*time.Millisecond {
@@ -98,10 +98,10 @@ func TestScriptedDeafWaitsTheStepOut(t *testing.T) {
 
 func TestScriptedFaultStrikesOnce(t *testing.T) {
 	once := "once=" + filepath.Join(t.TempDir(), "struck")
-	if _, err := run(t, context.Background(), "", "fail=oom@1 "+once); !errors.Is(err, pipeline.ErrOutOfMemory) {
+	if _, err := run(t, t.Context(), "", "fail=oom@1 "+once); !errors.Is(err, pipeline.ErrOutOfMemory) {
 		t.Errorf("first: %v", err)
 	}
-	if frames, err := run(t, context.Background(), "", "fail=oom@1 "+once); frames != 45 || !errors.Is(err, io.EOF) {
+	if frames, err := run(t, t.Context(), "", "fail=oom@1 "+once); frames != 45 || !errors.Is(err, io.EOF) {
 		t.Errorf("second: %d frames and %v", frames, err)
 	}
 }
@@ -112,14 +112,14 @@ func TestScriptedPanics(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	_, _ = run(t, context.Background(), "", "panic@1")
+	_, _ = run(t, t.Context(), "", "panic@1")
 }
 
 // TestScriptedCrashEndsTheProcess runs itself in a process of its own.
 func TestScriptedCrashEndsTheProcess(t *testing.T) {
 	const place = "-test.run=^TestScriptedCrashEndsTheProcess$"
 	if os.Args[len(os.Args)-1] == "crash-here" {
-		_, _ = run(t, context.Background(), "", "crash=7@1")
+		_, _ = run(t, t.Context(), "", "crash=7@1")
 		return
 	}
 	var exit *exec.ExitError

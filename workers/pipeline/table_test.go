@@ -1,7 +1,6 @@
 package pipeline_test
 
 import (
-	"context"
 	"errors"
 	"reflect"
 	"testing"
@@ -35,7 +34,7 @@ func TestTableHoldsTogether(t *testing.T) {
 			}
 			seen[name] = true
 		}
-		if err := p.Load(context.Background(), func(float64) {}); err != nil {
+		if err := p.Load(t.Context(), func(float64) {}); err != nil {
 			t.Errorf("%s does not load: %v", c.Name, err)
 		}
 		if err := p.Close(); err != nil {

@@ -25,7 +25,7 @@ func open(t *testing.T, req pipeline.Request) pipeline.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := p.Open(context.Background(), req)
+	session, err := p.Open(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func open(t *testing.T, req pipeline.Request) pipeline.Session {
 
 func next(t *testing.T, session pipeline.Session) pipeline.Chunk {
 	t.Helper()
-	chunk, err := session.Next(context.Background())
+	chunk, err := session.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func next(t *testing.T, session pipeline.Session) pipeline.Chunk {
 func drain(t *testing.T, session pipeline.Session) (chunks []pipeline.Chunk, frames []media.Frame) {
 	t.Helper()
 	for {
-		chunk, err := session.Next(context.Background())
+		chunk, err := session.Next(t.Context())
 		if errors.Is(err, io.EOF) {
 			return chunks, frames
 		}
@@ -161,7 +161,7 @@ func keys(id, set string) pipeline.Control { return pipeline.Control{ID: id, Key
 func control(t *testing.T, session pipeline.Session, controls ...pipeline.Control) {
 	t.Helper()
 	for _, c := range controls {
-		if err := session.Control(context.Background(), c); err != nil {
+		if err := session.Control(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -272,18 +272,18 @@ func TestBadRequestsAreInvalid(t *testing.T) {
 	} {
 		req := request(13)
 		change(&req)
-		if _, err := p.Open(context.Background(), req); !errors.Is(err, pipeline.ErrInvalid) {
+		if _, err := p.Open(t.Context(), req); !errors.Is(err, pipeline.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	session := open(t, request(0))
 	bad := "wx"
 	for _, c := range []pipeline.Control{{Keys: &bad}, {Pose: &pipeline.Pose{X: math.Inf(1)}}, {Pose: &pipeline.Pose{Yaw: math.NaN()}}} {
-		if err := session.Control(context.Background(), c); !errors.Is(err, pipeline.ErrInvalid) {
+		if err := session.Control(t.Context(), c); !errors.Is(err, pipeline.ErrInvalid) {
 			t.Errorf("control %+v: %v", c, err)
 		}
 	}
-	if err := open(t, request(13)).Control(context.Background(), keys("", "w")); !errors.Is(err, pipeline.ErrInvalid) {
+	if err := open(t, request(13)).Control(t.Context(), keys("", "w")); !errors.Is(err, pipeline.ErrInvalid) {
 		t.Errorf("a bounded session takes controls: %v", err)
 	}
 }
@@ -291,7 +291,7 @@ func TestBadRequestsAreInvalid(t *testing.T) {
 func TestCancelledContextEndsAChunk(t *testing.T) {
 	session := open(t, request(13))
 	cause := errors.New("stop")
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
 	if _, err := session.Next(ctx); !errors.Is(err, cause) {
 		t.Fatalf("Next answers %v", err)
