@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -204,6 +205,9 @@ func TestReadinessEndsFirst(t *testing.T) {
 	stopped := make(chan error, 1) // one: the result of stop
 	go func() { stopped <- s.stop() }()
 	eventually(t, "it is not ready", func() bool { return s.request(t, "GET", "/v1/service/ready", nil).status == 503 })
+	if ready := s.request(t, "GET", "/v1/service/ready", nil).object(t, 503); ready["reason"] != "stopping" {
+		t.Errorf("ready: %v", ready)
+	}
 	s.create(t, map[string]any{"model": "terrain"})
 	if h := s.request(t, "GET", "/health", nil).object(t, 200); h["status"] != "healthy" || h["ready"] != false {
 		t.Errorf("health: %v", h)
@@ -211,5 +215,10 @@ func TestReadinessEndsFirst(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
-	var _ http.Handler = api.DebugHandler()
+	if r := httptest.NewRecorder(); true {
+		api.DebugHandler().ServeHTTP(r, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/debug/pprof/cmdline", nil))
+		if r.Code != http.StatusOK {
+			t.Errorf("the debug handler: %d", r.Code)
+		}
+	}
 }

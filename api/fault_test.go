@@ -39,6 +39,9 @@ func TestWithoutRedisEverythingIs503(t *testing.T) {
 		t.Errorf("health: %v", h)
 	}
 	eventually(t, "it is not ready", func() bool { return s.request(t, "GET", "/v1/service/ready", nil).status == 503 })
+	if ready := s.request(t, "GET", "/v1/service/ready", nil).object(t, 503); ready["status"] != "not_ready" || ready["reason"] != "records" {
+		t.Errorf("ready: %v", ready)
+	}
 	if r := s.request(t, "GET", "/metrics", nil); r.status != 200 {
 		t.Errorf("metrics: %d", r.status)
 	}
@@ -182,6 +185,13 @@ func (b *brokenStore) Put(ctx context.Context, key string, r io.Reader, o storag
 	return b.Store.Put(ctx, key, r, o)
 }
 
+func (b *brokenStore) Check(ctx context.Context) error {
+	if err := b.get(); err != nil {
+		return err
+	}
+	return b.Store.Check(ctx)
+}
+
 func (b *brokenStore) Stat(ctx context.Context, key string) (storage.Object, error) {
 	if err := b.get(); err != nil {
 		return storage.Object{}, err
@@ -216,6 +226,11 @@ func TestBrokenStoreAndPanics(t *testing.T) {
 			t.Errorf("content, %v: %s", err, r.body)
 		}
 	}
+	broken.set(storage.ErrUnavailable)
+	eventually(t, "the store makes it not ready", func() bool {
+		r := s.request(t, "GET", "/v1/service/ready", nil)
+		return r.status == 503 && r.object(t, 503)["reason"] == "storage"
+	})
 	broken.set(nil)
 	list := s.request(t, "GET", "/v1/videos", nil).object(t, 200)
 	if n := len(list["data"].([]any)); n != 1 {

@@ -2,8 +2,11 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
+
+	"telefuser/openapi"
 )
 
 // readyAge and notReadyAge are how long one answer is good for, so that any number of probes costs few looks. A no is short-lived: whoever
@@ -15,46 +18,66 @@ const (
 
 // readiness remembers the last look at what the server stands on.
 type readiness struct {
-	check func(ctx context.Context) error
+	// check answers what is not there, and why for the log; "" when requests can be taken.
+	check func(ctx context.Context) (openapi.ReadyReason, error)
+	// changed hears of every new answer.
+	changed func(openapi.ReadyReason, error)
 
 	mu     sync.Mutex
 	asked  time.Time
-	result error
+	reason openapi.ReadyReason
 }
 
-// get answers nil when requests can be taken.
-func (r *readiness) get(ctx context.Context) error {
+// get looks, or remembers a look that is good still.
+func (r *readiness) get(ctx context.Context) openapi.ReadyReason {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	age := readyAge
-	if r.result != nil {
+	if r.reason != "" {
 		age = notReadyAge
 	}
 	if !r.asked.IsZero() && time.Since(r.asked) < age {
-		return r.result
+		return r.reason
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyCheckTimeout)
 	defer cancel()
-	r.result = r.check(ctx)
-	r.asked = time.Now()
-	return r.result
+	reason, err := r.check(ctx)
+	if reason != r.reason || r.asked.IsZero() {
+		r.changed(reason, err)
+	}
+	r.reason, r.asked = reason, time.Now()
+	return reason
 }
 
-// checkReady looks at Redis, the store and whatever the program adds.
-func (s *Server) checkReady(ctx context.Context) error {
+// checkReady looks at the records, the store and whatever the program adds.
+func (s *Server) checkReady(ctx context.Context) (openapi.ReadyReason, error) {
 	if err := s.deps.Jobs.Ping(ctx); err != nil {
-		return err
+		return openapi.ReadyReasonRecords, err
 	}
 	if err := s.deps.Store.Check(ctx); err != nil {
-		return err
+		return openapi.ReadyReasonStorage, err
 	}
 	if s.deps.Ready != nil {
-		return s.deps.Ready(ctx)
+		if err := s.deps.Ready(ctx); err != nil {
+			return openapi.ReadyReasonProgram, err
+		}
 	}
-	return nil
+	return "", nil
 }
 
-// isReady is false from the moment that the server is told to stop.
-func (s *Server) isReady(ctx context.Context) bool {
-	return !s.draining.Load() && s.ready.get(ctx) == nil
+// logReadiness says once what went away and that it is back.
+func (s *Server) logReadiness(reason openapi.ReadyReason, err error) {
+	if reason == "" {
+		s.log.Info("ready")
+		return
+	}
+	s.log.Warn("not ready", slog.String("reason", string(reason)), slog.String("cause", err.Error()))
+}
+
+// notReadyReason is "" when requests can be taken; it never is again from the moment that the server is told to stop.
+func (s *Server) notReadyReason(ctx context.Context) openapi.ReadyReason {
+	if s.draining.Load() {
+		return openapi.ReadyReasonStopping
+	}
+	return s.ready.get(ctx)
 }

@@ -72,7 +72,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if s.metrics, err = newMetrics(deps.Registry, s.started); err != nil {
 		return nil, err
 	}
-	s.ready.check = s.checkReady
+	s.ready.check, s.ready.changed = s.checkReady, s.logReadiness
 	s.echo = s.newEcho()
 	return s, nil
 }

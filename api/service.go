@@ -14,7 +14,7 @@ import (
 // getHealth answers that the process lives; whether it is ready stands beside that.
 func (s *Server) getHealth(c echo.Context) error {
 	ctx := c.Request().Context()
-	ready := s.isReady(ctx)
+	ready := s.notReadyReason(ctx) == ""
 	workersUp := false
 	if ready {
 		workers, err := s.deps.Jobs.Workers(ctx)
@@ -25,11 +25,12 @@ func (s *Server) getHealth(c echo.Context) error {
 
 // getReady answers 200 or 503.
 func (s *Server) getReady(c echo.Context) error {
-	if s.isReady(c.Request().Context()) {
+	reason := s.notReadyReason(c.Request().Context())
+	if reason == "" {
 		return c.JSON(http.StatusOK, openapi.Ready{Status: openapi.ReadyStatusReady})
 	}
 	c.Response().Header().Set("Retry-After", "1")
-	return c.JSON(http.StatusServiceUnavailable, openapi.Ready{Status: openapi.ReadyStatusNotReady})
+	return c.JSON(http.StatusServiceUnavailable, openapi.Ready{Status: openapi.ReadyStatusNotReady, Reason: &reason})
 }
 
 // load is what there is to do, over all pipelines, and who does it.

@@ -133,6 +133,30 @@ func (e PoolMemberStatus) Valid() bool {
 	}
 }
 
+// Defines values for ReadyReason.
+const (
+	ReadyReasonProgram  ReadyReason = "program"
+	ReadyReasonRecords  ReadyReason = "records"
+	ReadyReasonStopping ReadyReason = "stopping"
+	ReadyReasonStorage  ReadyReason = "storage"
+)
+
+// Valid indicates whether the value is a known member of the ReadyReason enum.
+func (e ReadyReason) Valid() bool {
+	switch e {
+	case ReadyReasonProgram:
+		return true
+	case ReadyReasonRecords:
+		return true
+	case ReadyReasonStopping:
+		return true
+	case ReadyReasonStorage:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ReadyStatus.
 const (
 	ReadyStatusNotReady ReadyStatus = "not_ready"
@@ -432,8 +456,13 @@ type QueueCounts struct {
 
 // Ready defines model for Ready.
 type Ready struct {
-	Status ReadyStatus `json:"status"`
+	// Reason Extension, when not ready: what is not there.
+	Reason *ReadyReason `json:"reason,omitempty"`
+	Status ReadyStatus  `json:"status"`
 }
+
+// ReadyReason Extension, when not ready: what is not there.
+type ReadyReason string
 
 // ReadyStatus defines model for Ready.Status.
 type ReadyStatus string
