@@ -126,8 +126,8 @@ func TestCancelFreesTheEngine(t *testing.T) {
 				t.Fatal(err)
 			}
 			wait(t, "the next job", func() bool { return b.get(next).State != jobs.StateQueued })
-			// A deaf engine is killed after 1.2 s; it takes its time to start anew.
-			if took := time.Since(cancelled); took > 4*time.Second {
+			// A deaf engine is killed after 1.2 s and starts anew; a busy machine comes on top.
+			if took := time.Since(cancelled); took > 8*time.Second {
 				t.Errorf("the next job began after %s", took)
 			}
 			b.completed(next)
@@ -198,7 +198,7 @@ func TestDrainHandsARunningJobBackUncharged(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("the drain took %s", took)
 	}
 	if job := b.get(id); job.State != jobs.StateQueued || job.Attempt != 1 {

@@ -220,7 +220,7 @@ func (s *server) nextChunk(ctx context.Context, run pipeline.Session) (pipeline.
 
 func sendChunk(stream grpc.ServerStream, chunk pipeline.Chunk) error {
 	for _, f := range chunk.Frames {
-		part := &enginepb.Frame{Width: int32(f.Width), Height: int32(f.Height), Data: f.Data} //nolint:gosec // bounded by the contract
+		part := &enginepb.Frame{Width: int32(f.Width), Height: int32(f.Height), Data: f.Data}
 		if err := stream.SendMsg(&enginepb.NextResponse{Part: &enginepb.NextResponse_Frame{Frame: part}}); err != nil {
 			return fmt.Errorf("engine: send frame: %w", err)
 		}

@@ -85,7 +85,7 @@ func (n *Session) startReading() error {
 
 // grant tells the engine that there is room for more chunks. An error shows where the chunks are read.
 func (n *Session) grant(count int) {
-	_ = n.stream.Send(&enginepb.NextRequest{SessionId: n.id, Credits: int32(count)}) //nolint:gosec // small
+	_ = n.stream.Send(&enginepb.NextRequest{SessionId: n.id, Credits: int32(count)})
 }
 
 // read puts frames together to chunks until the stream ends.
