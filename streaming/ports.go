@@ -1,0 +1,115 @@
+package streaming
+
+import (
+	"context"
+	"time"
+
+	"telefuser/workers/media"
+)
+
+// Chunk is frames made together and what they were made with.
+type Chunk struct {
+	Index  int
+	Frames []media.Frame
+	// ControlIDs are the controls that took effect in it, Keys the keys that were held, Pose where it ended.
+	ControlIDs []string
+	Keys       string
+	Pose       Pose
+	// StagesNS are durations in nanoseconds on the monotonic clock, synchronised with the device.
+	StagesNS map[string]int64
+	// State lets a later owner continue after this chunk; nil where the pipeline cannot.
+	State []byte
+}
+
+// Source is one session on an engine.
+type Source interface {
+	// Next makes the next chunk; io.EOF after the last of a bounded session.
+	Next(ctx context.Context) (Chunk, error)
+	Control(ctx context.Context, c Control) error
+	Close() error
+}
+
+// Engine opens sources. Its implementation is the engine supervisor, plugged in by the program.
+type Engine interface {
+	// Open starts s, from s.State when there is one.
+	Open(ctx context.Context, s Session) (Source, error)
+	// Ready answers nil while an engine is loaded.
+	Ready() error
+}
+
+// Rooms is the media server as an operator sees it.
+type Rooms interface {
+	// Create makes the room before anybody is told of it; Delete ends it for everybody in it. Both are idempotent.
+	Create(ctx context.Context, room string) error
+	Delete(ctx context.Context, room string) error
+	// Join enters the room as the publisher of an epoch; a newer epoch's join puts the older one out.
+	Join(ctx context.Context, j Join) (Publisher, error)
+	// Token lets one identity in, with nothing but its role's rights, for ttl.
+	Token(room, identity string, role Role, ttl time.Duration) (string, error)
+	// URL is what clients connect to.
+	URL() string
+	// Check answers nil when the server can be reached and rooms are not made by whoever joins.
+	Check(ctx context.Context) error
+}
+
+// Role is what a participant may do.
+type Role string
+
+// The roles. A controller may send control messages; a viewer may only watch.
+const (
+	RoleController Role = "controller"
+	RoleViewer     Role = "viewer"
+)
+
+// Join describes a publisher's entry.
+type Join struct {
+	SessionID string
+	Room      string
+	Epoch     int
+	// Controller is the identity whose control messages are handed on; all others are dropped and counted.
+	Controller           string
+	Width, Height, FPS   int
+	BitrateBitsPerSecond int
+}
+
+// Publisher is one joined room. WriteFrame is called by one goroutine, the rest by any.
+type Publisher interface {
+	// WriteFrame encodes and sends one frame now; pacing is the caller's. It answers how long the encoder took.
+	WriteFrame(ctx context.Context, f media.Frame, pts time.Duration) (encode time.Duration, err error)
+	// Send publishes one message on a topic; reliable ones arrive in order.
+	Send(ctx context.Context, topic string, payload []byte, reliable bool) error
+	// Events are what happens in the room; the channel is closed when the room is lost or left. It is bounded: a flood is dropped and counted.
+	Events() <-chan Event
+	// Close leaves the room.
+	Close() error
+}
+
+// Event is one thing that happened in a room.
+type Event struct {
+	// Kind is one of the Event constants.
+	Kind string
+	// Identity of the participant, Payload of a control message.
+	Identity string
+	Payload  []byte
+	// Dropped is how many control messages were dropped since the last event, because they came too fast or from somebody else.
+	Dropped int
+}
+
+// The kinds of events.
+const (
+	EventControl     = "control"
+	EventJoined      = "joined"
+	EventLeft        = "left"
+	EventReconnected = "reconnected"
+	EventLost        = "lost"
+	EventRoomDeleted = "room_deleted"
+	EventReplaced    = "replaced"
+)
+
+// The topics of data messages.
+const (
+	TopicControl = "tf.control"
+	TopicStatus  = "tf.status"
+	TopicMetrics = "tf.metrics"
+	TopicAsset   = "tf.asset"
+)
