@@ -75,11 +75,8 @@ func (s *Server) storeStaged(ctx context.Context, key string, body io.Reader, o 
 	if err := s.deps.Jobs.Stage(ctx, key); err != nil {
 		return err
 	}
-	if _, err := s.deps.Store.Put(ctx, key, body, o); err != nil {
-		s.discard(ctx, key)
-		return err
-	}
-	return nil
+	_, err := s.deps.Store.Put(ctx, key, body, o)
+	return err
 }
 
 // discard removes what no record came to own. Where that is not known, because the answer of Create was lost, the object is left to the
