@@ -115,8 +115,9 @@ func ExitCode(err error) int {
 		return ExitDeviceLost
 	case ClassStalled:
 		return ExitStalled
+	default:
+		return ExitInternal
 	}
-	return ExitInternal
 }
 
 // exitClass reads a process's exit code; every code that is not ours is a crash.

@@ -84,7 +84,7 @@ func (p *process) start(locks []*DeviceLock) error {
 	}
 	p.parent, p.stderr = parent, stderr
 	argv := append(append([]string{}, p.cfg.Command...), "--socket", socket)
-	p.cmd = exec.Command(argv[0], argv[1:]...)
+	p.cmd = exec.Command(argv[0], argv[1:]...) //nolint:noctx // it is ended as a group, in steps
 	p.cmd.Env = append([]string{}, p.cfg.Env...)
 	p.cmd.Dir, p.cmd.Stdin, p.cmd.Stderr = p.cfg.Dir, childIn, childErr
 	p.cmd.SysProcAttr = processAttributes()

@@ -44,7 +44,8 @@ func Serve(ctx context.Context, p pipeline.Pipeline, cfg ServeConfig) error {
 		cfg.HeartbeatInterval = heartbeatIntervalDefault
 	}
 	watchParent(cfg.Parent)
-	listener, err := net.Listen("unix", cfg.Socket)
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "unix", cfg.Socket)
 	if err != nil {
 		return fmt.Errorf("engine: listen: %w", err)
 	}

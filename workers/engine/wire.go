@@ -28,7 +28,7 @@ const (
 // wireError turns a pipeline's error into a status, and gives its class for the trailer.
 func wireError(err error) (Class, error) {
 	class := classOf(err)
-	code := codes.Internal
+	var code codes.Code
 	switch class {
 	case ClassInvalid:
 		code = codes.InvalidArgument
@@ -36,6 +36,8 @@ func wireError(err error) (Class, error) {
 		code = codes.ResourceExhausted
 	case ClassDeviceLost:
 		code = codes.FailedPrecondition
+	default:
+		code = codes.Internal
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		code = codes.Canceled
