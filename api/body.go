@@ -145,7 +145,8 @@ func decodeURLEncoded(body io.Reader) (*fields, error) {
 	return f, nil
 }
 
-// stallReader gives the connection a new deadline with every read, so that a client may be slow but not silent.
+// stallReader gives the connection a new deadline with every read, so that a client may be slow but not silent. The deadline of the
+// answer moves along, because HTTP/2 would end a stream at it although nothing is written yet.
 type stallReader struct {
 	body  io.Reader
 	conn  *http.ResponseController
@@ -166,6 +167,7 @@ func (r *stallReader) Read(p []byte) (int, error) {
 		if deadline.After(r.end) {
 			deadline = r.end
 		}
+		_ = r.conn.SetWriteDeadline(deadline.Add(r.stall))
 		_ = r.conn.SetReadDeadline(deadline) // a writer without a connection, as in tests, has no deadlines
 		r.set = now
 	}
@@ -178,9 +180,10 @@ func (r *stallReader) Read(p []byte) (int, error) {
 func (r *stallReader) Close() error { return nil }
 
 // done takes the deadline away, or it would end the request under way. Of a body that was not read to its end the server still reads a
-// little, and for that the deadline stays.
+// little, and for that the deadline stays. What follows, such as waiting for a decoder, may take as long as the upload could.
 func (r *stallReader) done() {
 	if r.ended {
+		_ = r.conn.SetWriteDeadline(r.end)
 		_ = r.conn.SetReadDeadline(time.Time{})
 	}
 }

@@ -112,6 +112,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// writeTimeout is how long an answer may take that does not move its own deadline on.
+func (c Config) writeTimeout() time.Duration { return 2 * c.StallTimeout }
+
 // Validate answers what is wrong with the configuration, all of it at once.
 func (c Config) Validate() error {
 	c = c.withDefaults()
@@ -124,6 +127,7 @@ func (c Config) Validate() error {
 	refuse(c.Auth != AuthKeys && c.Auth != AuthOff, "Auth is %q, want %q or %q", c.Auth, AuthKeys, AuthOff)
 	refuse((c.TLSCertFile == "") != (c.TLSKeyFile == ""), "TLSCertFile and TLSKeyFile go together")
 	refuse(c.RedirectTTL < time.Second || c.RedirectTTL > 15*time.Minute, "RedirectTTL is %s, want 1 s to 15 min", c.RedirectTTL)
+	refuse(c.StallTimeout < 0 || c.UploadTimeout < 0, "StallTimeout and UploadTimeout must not be negative")
 	refuse(c.PollAfter < time.Millisecond, "PollAfter is %s, want at least 1 ms", c.PollAfter)
 	refuse(c.EventStreamsMax < 0, "EventStreamsMax is %d, want at least 1", c.EventStreamsMax)
 	refuse(c.DecodesMax < 0, "DecodesMax is %d, want at least 1", c.DecodesMax)

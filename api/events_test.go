@@ -67,7 +67,7 @@ func next(t *testing.T, stream <-chan event) (event, bool) {
 				continue
 			}
 			return e, open
-		case <-time.After(10 * time.Second):
+		case <-time.After(waitMax):
 			t.Fatal("no event came")
 		}
 	}
@@ -156,7 +156,7 @@ func TestEventStreamsAreBoundedAndKeptAlive(t *testing.T) {
 			if e.comment != "" {
 				comments++
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(waitMax):
 			t.Fatal("no heartbeat came")
 		}
 	}

@@ -35,7 +35,7 @@ func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
 		header.Set("Cache-Control", "no-store")
 		c.Response().Before(func() {
 			header.Set("Openai-Processing-Ms", strconv.FormatInt(time.Since(begin).Milliseconds(), 10))
-			_ = http.NewResponseController(c.Response().Writer).SetWriteDeadline(time.Now().Add(writeTimeout))
+			_ = http.NewResponseController(c.Response().Writer).SetWriteDeadline(time.Now().Add(s.cfg.writeTimeout()))
 		})
 		s.metrics.inflight.Inc()
 		defer s.metrics.inflight.Dec()

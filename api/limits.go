@@ -53,7 +53,6 @@ const (
 const (
 	readHeaderTimeout   = 10 * time.Second
 	idleTimeout         = 400 * time.Second
-	writeTimeout        = 60 * time.Second
 	maxHeaderBytes      = 32 << 10
 	cleanupTimeout      = 5 * time.Second
 	readyCheckTimeout   = 2 * time.Second

@@ -93,6 +93,7 @@ func TestExpiryTakesRecordAndContentTogether(t *testing.T) {
 func TestLoadGenerator(t *testing.T) {
 	s := newStack(t)
 	s.work(t, finisher{})
+	picture := testPNG(t, 832, 480)
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
@@ -102,12 +103,12 @@ func TestLoadGenerator(t *testing.T) {
 			if i%2 == 0 {
 				v = s.postJSON(t, "/v1/videos", map[string]any{"prompt": "a", "model": "terrain", "seconds": 4, "size": "832x480", "seed": 42, "fps": 16}, headers...).object(t, 200)
 			} else {
-				body := strings.NewReader(form(field("prompt", "a"), field("model", "terrain"), field("seconds", "4"), field("size", "832x480"), file("input_reference", "a.png", "image/png", testPNG(t, 832, 480))))
+				body := strings.NewReader(form(field("prompt", "a"), field("model", "terrain"), field("seconds", "4"), field("size", "832x480"), file("input_reference", "a.png", "image/png", picture)))
 				v = s.request(t, "POST", "/v1/videos", body, append(headers, "Content-Type", "multipart/form-data; boundary="+boundary)...).object(t, 200)
 			}
 			tick := time.NewTicker(10 * time.Millisecond)
 			defer tick.Stop()
-			for deadline := time.Now().Add(20 * time.Second); v["status"] != "completed" && time.Now().Before(deadline); <-tick.C {
+			for deadline := time.Now().Add(waitMax); v["status"] != "completed" && time.Now().Before(deadline); <-tick.C {
 				r := s.request(t, "GET", "/v1/videos/"+v["id"].(string), nil, headers...)
 				if r.header.Get("X-Request-Id") != id {
 					t.Errorf("the request id came back as %q", r.header.Get("X-Request-Id"))
@@ -212,12 +213,35 @@ func TestSlowReadersAreServed(t *testing.T) {
 	}
 }
 
+// slowBody gives a few bytes at a time.
+type slowBody struct {
+	left  string
+	pause <-chan time.Time
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	if b.left == "" {
+		return 0, io.EOF
+	}
+	<-b.pause
+	n := copy(p[:min(len(p), 8)], b.left)
+	b.left = b.left[n:]
+	return n, nil
+}
+
+// TestTLS speaks HTTP/2, and uploads for longer than an answer may take.
 func TestTLS(t *testing.T) {
 	certFile, keyFile, roots := selfSigned(t)
-	s := newStack(t, func(in *setup) { in.api.TLSCertFile, in.api.TLSKeyFile = certFile, keyFile })
+	stall := 200 * time.Millisecond
+	s := newStack(t, func(in *setup) {
+		in.api.TLSCertFile, in.api.TLSKeyFile, in.api.StallTimeout = certFile, keyFile, stall
+	})
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/videos", strings.NewReader(`{"prompt":"a"}`))
+	pause := time.NewTicker(stall / 10)
+	defer pause.Stop()
+	body := `{"prompt":"` + strings.Repeat("a", 400) + `"}`
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/videos", &slowBody{left: body, pause: pause.C})
 	if err != nil {
 		t.Fatal(err)
 	}

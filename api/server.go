@@ -84,7 +84,7 @@ func (s *Server) Handler() http.Handler { return s.echo }
 // connection has ended, nil after an orderly end.
 func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	server := &http.Server{
-		Handler: s.echo, ReadHeaderTimeout: readHeaderTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		Handler: s.echo, ReadHeaderTimeout: readHeaderTimeout, WriteTimeout: s.cfg.writeTimeout(), IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1) // one: the result of Serve, which may come after Run stopped waiting for it
