@@ -112,7 +112,7 @@ func (x *Session) FinishInputs(count int64) error {
 	switch {
 	case x.phase != phaseOpen:
 		return x.failure
-	case x.count == count:
+	case x.count == count && count >= 0:
 		return nil
 	case count < 0, x.count >= 0, count <= x.last+1 && count != 0, count == 0 && x.last >= 0:
 		return fmt.Errorf("stage: finish %q after %d sequences: %w: told %d before, %d was pushed", x.key.Session, count, ErrSequence, x.count, x.last)

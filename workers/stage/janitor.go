@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// sweep gives sessions up whose drain timeout has passed, until quit.
+// sweep gives sessions up whose drain timeout has passed, until quit. While none is closing it sleeps.
 func (s *Scheduler) sweep(quit <-chan struct{}) {
-	timer := time.NewTimer(s.cfg.DrainTimeout)
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
@@ -16,27 +16,31 @@ func (s *Scheduler) sweep(quit <-chan struct{}) {
 		case <-s.deadlines:
 		case <-timer.C:
 		}
-		timer.Reset(s.expire(time.Now()))
+		timer.Stop()
+		if wait, closing := s.expire(time.Now()); closing {
+			timer.Reset(wait)
+		}
 	}
 }
 
-// expire gives up what is over its time and answers how long nothing else will be.
-func (s *Scheduler) expire(now time.Time) time.Duration {
+// expire gives up what is over its time and answers when it has to be asked again, if it has.
+func (s *Scheduler) expire(now time.Time) (wait time.Duration, closing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wait := s.cfg.DrainTimeout
 	for _, x := range s.all() {
 		if x.phase == phaseOpen || x.poisoned {
 			continue
 		}
 		left := x.deadline.Sub(now)
-		if left > 0 {
-			wait = min(wait, left)
+		if left <= 0 {
+			s.giveUp(x)
 			continue
 		}
-		s.giveUp(x)
+		if !closing || left < wait {
+			wait, closing = left, true
+		}
 	}
-	return wait
+	return wait, closing
 }
 
 // giveUp stops waiting for a session. It stays with the scheduler until its last task ends, so that capacity comes back and results that
