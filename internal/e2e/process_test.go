@@ -45,7 +45,7 @@ func start(t testing.TB, o spawn) *process {
 	t.Helper()
 	cmd := exec.Command(o.path, o.args...)
 	cmd.Dir, cmd.Env = o.dir, append(baseEnv(), o.env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = childAttr()
 	p := &process{name: o.name, cmd: cmd, stdout: &output{}, stderr: &output{}, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = p.stdout, p.stderr
 	started := make(chan error)

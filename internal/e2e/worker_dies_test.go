@@ -10,6 +10,9 @@ import (
 // restartMax is the longest time from the death of a worker to the next attempt at its job.
 const restartMax = 20 * time.Second
 
+// heartbeatTimeout is how long an engine may be silent.
+const heartbeatTimeout = 15 * time.Second
+
 // midway asks for a video that takes a second or two.
 func midway(prompt string) fields {
 	return fields{"model": "terrain", "prompt": prompt, "size": "416x240", "seconds": 6, "seed": 7}
@@ -72,11 +75,12 @@ func TestEngineDies(t *testing.T) {
 	t.Parallel()
 	t.Run("once", func(t *testing.T) {
 		t.Parallel()
-		engineDiesOnce(t, syscall.SIGKILL)
+		engineDiesOnce(t, syscall.SIGKILL, restartMax)
 	})
 	t.Run("hung", func(t *testing.T) {
 		t.Parallel()
-		engineDiesOnce(t, syscall.SIGSTOP)
+		// It is first waited for: a silent engine may be a busy one.
+		engineDiesOnce(t, syscall.SIGSTOP, heartbeatTimeout+restartMax)
 	})
 	t.Run("again and again", func(t *testing.T) {
 		t.Parallel()
@@ -84,7 +88,7 @@ func TestEngineDies(t *testing.T) {
 	})
 }
 
-func engineDiesOnce(t *testing.T, how syscall.Signal) {
+func engineDiesOnce(t *testing.T, how syscall.Signal, restartMax time.Duration) {
 	s := startStack(t, stackOptions{})
 	v := s.client.create(t, long("an engine that ends"))
 	f := follow(t, s.client, v.ID)
