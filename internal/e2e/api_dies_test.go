@@ -38,8 +38,8 @@ func upload(t testing.TB, base string, data []byte) net.Conn {
 	return conn
 }
 
-// TestAPIDiesDuringAnUpload leaves nothing behind: no record, no object, no file.
-func TestAPIDiesDuringAnUpload(t *testing.T) {
+// TestFaultAPIDiesDuringAnUpload leaves nothing behind: no record, no object, no file.
+func TestFaultAPIDiesDuringAnUpload(t *testing.T) {
 	t.Parallel()
 	s := startStack(t, stackOptions{})
 	data := picture(t, 640, 480)
@@ -63,8 +63,8 @@ func TestAPIDiesDuringAnUpload(t *testing.T) {
 	s.checkTemp()
 }
 
-// TestAPIDiesBeforeItsAnswer kills an API after it has written a job and before its client knows.
-func TestAPIDiesBeforeItsAnswer(t *testing.T) {
+// TestFaultAPIDiesBeforeItsAnswer kills an API after it has written a job and before its client knows.
+func TestFaultAPIDiesBeforeItsAnswer(t *testing.T) {
 	t.Parallel()
 	s := startStack(t, stackOptions{apis: 2})
 	// Spelled like this, the header keeps Go's own client from sending the request again by itself.
@@ -106,8 +106,8 @@ func TestAPIDiesBeforeItsAnswer(t *testing.T) {
 	}
 }
 
-// TestLostTicketsAreSentAgain loses every queue message of accepted jobs.
-func TestLostTicketsAreSentAgain(t *testing.T) {
+// TestFaultLostTicketsAreSentAgain loses every queue message of accepted jobs.
+func TestFaultLostTicketsAreSentAgain(t *testing.T) {
 	t.Parallel()
 	s := startStack(t, stackOptions{noWorkers: true})
 	var made []video
@@ -132,8 +132,8 @@ func TestLostTicketsAreSentAgain(t *testing.T) {
 	}
 }
 
-// TestDuplicateTicketsRunOnce delivers the message of a job several times under other ids.
-func TestDuplicateTicketsRunOnce(t *testing.T) {
+// TestFaultDuplicateTicketsRunOnce delivers the message of a job several times under other ids.
+func TestFaultDuplicateTicketsRunOnce(t *testing.T) {
 	t.Parallel()
 	s := startStack(t, stackOptions{apis: 1, noWorkers: true})
 	v := s.client.create(t, midway("once is enough"))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestTwentyJobsSurviveTheLossOfAnyProcess sends twenty jobs through two APIs and two workers and ends one process in the middle.
-func TestTwentyJobsSurviveTheLossOfAnyProcess(t *testing.T) {
+// TestFaultTwentyJobsSurviveTheLossOfAnyProcess sends twenty jobs through two APIs and two workers and ends one process in the middle.
+func TestFaultTwentyJobsSurviveTheLossOfAnyProcess(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*stack){
 		"an API is killed":    func(s *stack) { s.apis[0].kill() },

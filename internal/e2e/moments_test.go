@@ -25,8 +25,8 @@ func moments() []moment {
 	}
 }
 
-// TestAnyProcessDiesAtAnyMoment kills what is not the worker: the API, the engine, redis-server. The worker dies in a test of its own.
-func TestAnyProcessDiesAtAnyMoment(t *testing.T) {
+// TestFaultAnyProcessDiesAtAnyMoment kills what is not the worker: the API, the engine, redis-server. The worker dies in a test of its own.
+func TestFaultAnyProcessDiesAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]func(*stack){"api": killAPI, "redis": killRedis, "engine": killEngine} {
 		for _, m := range moments() {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestRedisDies kills redis-server, with jobs running and waiting, and starts it again from its append-only file.
-func TestRedisDies(t *testing.T) {
+// TestFaultRedisDies kills redis-server, with jobs running and waiting, and starts it again from its append-only file.
+func TestFaultRedisDies(t *testing.T) {
 	t.Parallel()
 	s := startStack(t, stackOptions{})
 	running := s.client.create(t, long("it runs on"))
@@ -71,8 +71,8 @@ func TestRedisDies(t *testing.T) {
 	}
 }
 
-// TestStoreDies takes the object store away while a video is made: it is stored when the store is back, and not made again.
-func TestStoreDies(t *testing.T) {
+// TestFaultStoreDies takes the object store away while a video is made: it is stored when the store is back, and not made again.
+func TestFaultStoreDies(t *testing.T) {
 	t.Parallel()
 	s := startStack(t, stackOptions{})
 	v := s.client.create(t, midway("kept on disk meanwhile"))

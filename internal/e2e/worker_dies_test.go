@@ -18,8 +18,8 @@ func midway(prompt string) fields {
 	return fields{"model": "terrain", "prompt": prompt, "size": "416x240", "seconds": 6, "seed": 7}
 }
 
-// TestWorkerDiesAtEachPoint kills a worker as hard as possible at each point of an attempt.
-func TestWorkerDiesAtEachPoint(t *testing.T) {
+// TestFaultWorkerDiesAtEachPoint kills a worker as hard as possible at each point of an attempt.
+func TestFaultWorkerDiesAtEachPoint(t *testing.T) {
 	t.Parallel()
 	for point, attempts := range map[string]int{
 		"claimed": 2, "half": 2, "encoding": 2, "uploading": 2, "before_commit": 2, "after_commit": 1,
@@ -70,8 +70,8 @@ func workerDiesAt(t *testing.T, point string, attempts int) {
 	waitFor(t, 5*time.Second, "the engine to end with its worker", func() bool { return len(s.engines("worker0")) == 0 })
 }
 
-// TestEngineDies kills engines: their worker lives on, and the job gets another one until its budget of deaths is spent.
-func TestEngineDies(t *testing.T) {
+// TestFaultEngineDies kills engines: their worker lives on, and the job gets another one until its budget of deaths is spent.
+func TestFaultEngineDies(t *testing.T) {
 	t.Parallel()
 	t.Run("once", func(t *testing.T) {
 		t.Parallel()
@@ -143,8 +143,8 @@ func engineDiesAlways(t *testing.T) {
 	s.checkTemp()
 }
 
-// TestFrozenWorkerComesBack stops a worker for longer than its lease, lets another one finish its job, and wakes it up.
-func TestFrozenWorkerComesBack(t *testing.T) {
+// TestFaultFrozenWorkerComesBack stops a worker for longer than its lease, lets another one finish its job, and wakes it up.
+func TestFaultFrozenWorkerComesBack(t *testing.T) {
 	t.Parallel()
 	t.Run("while it generates", func(t *testing.T) {
 		t.Parallel()
