@@ -62,7 +62,7 @@ func (b *syncBuffer) String() string {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "tf") // sockets want short paths
+	dir, err := os.MkdirTemp("", "tf") //nolint:usetesting // a short name, for sockets
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func (b *bench) caretakers() {
 // worker starts an in-process worker; change may adapt it.
 func (b *bench) worker(change func(*workers.Config)) (w *workers.Worker, stop func() error) {
 	b.t.Helper()
-	cfg, err := b.setup.config(b.logger())
+	cfg, err := b.config(b.logger())
 	if err != nil {
 		b.t.Fatal(err)
 	}

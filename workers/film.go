@@ -77,7 +77,7 @@ func (a *attempt) generate(ctx context.Context, req pipeline.Request, r *reel) e
 	if err != nil {
 		return err
 	}
-	defer func() {
+	defer func() { //nolint:contextcheck // a session is closed whatever became of ctx
 		if err := session.Close(); err != nil {
 			a.log.Warn("the engine had to be ended", "error", err)
 		}

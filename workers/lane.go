@@ -80,7 +80,7 @@ func (l *lane) run(ctx context.Context) error {
 // take runs the consumer once the engine is loaded.
 func (l *lane) take(ctx context.Context) error {
 	if _, err := l.engine.Ready(ctx); err != nil {
-		return nil //nolint:nilerr // the engine's own Run tells of it, or ctx has ended
+		return nil // the engine's own Run tells of it, or ctx has ended
 	}
 	gauge := l.worker.metrics.ready.WithLabelValues(l.worker.cfg.Pipeline)
 	l.ready.Store(true)
@@ -141,7 +141,7 @@ func (l *lane) attempt(ctx context.Context, claim *jobs.Claim) {
 	default:
 	}
 	// The engine may be starting anew. If it never comes back, its supervisor ends the lane.
-	_, _ = l.engine.Ready(l.taking)
+	_, _ = l.engine.Ready(l.taking) //nolint:contextcheck // ctx was the attempt's, and that is over
 }
 
 // runOne counts an attempt in and out, should it panic too.

@@ -265,6 +265,7 @@ func TestJobsMaxIsExact(t *testing.T) {
 					done++
 				case jobs.StateQueued:
 					queued++
+				default:
 				}
 			}
 			if done != 3 || queued != 2 {

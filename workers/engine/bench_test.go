@@ -18,7 +18,7 @@ func BenchmarkFrames(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "tf")
+	dir, err := os.MkdirTemp("", "tf") //nolint:usetesting // a short name, for sockets
 	if err != nil {
 		b.Fatal(err)
 	}

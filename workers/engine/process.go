@@ -257,10 +257,10 @@ func (p *process) kill(cause *Error) {
 	<-p.gone
 }
 
-// shutdown ends the process in good order if it listens.
-func (p *process) shutdown(cause *Error) {
+// shutdown ends the process in good order if it listens. It does so even when ctx has ended.
+func (p *process) shutdown(ctx context.Context, cause *Error) {
 	p.doom(cause)
-	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.KillGrace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.cfg.KillGrace)
 	defer cancel()
 	if _, err := p.client.Shutdown(ctx, &enginepb.ShutdownRequest{}); err == nil && p.goneWithin(p.cfg.KillGrace) {
 		return

@@ -64,12 +64,12 @@ func Serve(ctx context.Context, p pipeline.Pipeline, cfg ServeConfig) error {
 		stop(err)
 	case <-base.Done():
 		flush(g)
-		<-served
+		err = <-served
 	}
 	if cause := context.Cause(base); err == nil && isFatal(cause) {
 		err = cause
 	}
-	return errors.Join(err, s.closeAll())
+	return errors.Join(err, s.closeAll(context.WithoutCancel(ctx)))
 }
 
 // errShutdown ends a server in good order.

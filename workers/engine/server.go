@@ -134,7 +134,7 @@ func (s *server) Shutdown(context.Context, *enginepb.ShutdownRequest) (*enginepb
 }
 
 // closeAll frees what is left when the server has ended.
-func (s *server) closeAll() error {
+func (s *server) closeAll(ctx context.Context) error {
 	s.mu.Lock()
 	left := make([]*session, 0, len(s.sessions))
 	for _, session := range s.sessions {
@@ -143,7 +143,7 @@ func (s *server) closeAll() error {
 	s.mu.Unlock()
 	for _, session := range left {
 		session.cancel(errShutdown)
-		if err := session.close(context.Background()); err != nil {
+		if err := session.close(ctx); err != nil {
 			s.cfg.Log.Warn("session did not close", "error", err)
 		}
 	}

@@ -101,7 +101,7 @@ func (s *server) open(ctx context.Context, n *session, req pipeline.Request) err
 	defer s.model.Unlock()
 	call := s.progress.begin()
 	defer call.end()
-	run, err := s.pipeline.Open(n.ctx, req)
+	run, err := s.pipeline.Open(n.ctx, req) //nolint:contextcheck // the session's life, which ends with ctx until it is open
 	if err != nil {
 		return err
 	}

@@ -50,12 +50,12 @@ func (s *Supervisor) Open(ctx context.Context, req pipeline.Request) (*Session, 
 	if err := n.open(ctx, wire); err != nil {
 		if ctx.Err() != nil {
 			// The engine may be in the middle of opening: see that it lets go.
-			return nil, errors.Join(context.Cause(ctx), p.closeSession(n.id))
+			return nil, errors.Join(context.Cause(ctx), p.closeSession(ctx, n.id))
 		}
 		return nil, err
 	}
-	if err := n.startReading(); err != nil {
-		return nil, errors.Join(err, p.closeSession(n.id))
+	if err := n.startReading(ctx); err != nil {
+		return nil, errors.Join(err, p.closeSession(ctx, n.id))
 	}
 	return n, nil
 }
@@ -70,8 +70,8 @@ func (n *Session) open(ctx context.Context, req *enginepb.Request) error {
 }
 
 // startReading asks for the first chunks. The stream's life is the session's, not that of the call that opened it.
-func (n *Session) startReading() error {
-	ctx, cancel := context.WithCancel(context.Background())
+func (n *Session) startReading(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stream, err := n.process.client.Next(ctx)
 	if err != nil {
 		cancel()
@@ -161,7 +161,7 @@ func (n *Session) Close() error {
 		if !n.process.isGone() {
 			n.peak = peakMemoryBytes(n.process.cmd.Process.Pid)
 		}
-		n.closed = n.process.closeSession(n.id)
+		n.closed = n.process.closeSession(context.Background(), n.id)
 		if n.closed == nil && n.taken {
 			n.supervisor.noteWork(n.process)
 		}

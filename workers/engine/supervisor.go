@@ -91,7 +91,7 @@ func (s *Supervisor) keep(ctx context.Context, locks []*DeviceLock) error {
 			s.cfg.OnExit(death.Class)
 		}
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // an end that was asked for
 		}
 		s.cfg.Log.Warn("engine ended", "pipeline", s.cfg.Pipeline, "class", death.Class, "error", death.Message)
 		if death.Class == ClassInvalid {
@@ -147,7 +147,7 @@ func (s *Supervisor) one(ctx context.Context, locks []*DeviceLock) *Error {
 	p.watch(ctx)
 	s.withdraw()
 	if ctx.Err() != nil {
-		p.shutdown(&Error{Class: ClassClosed})
+		p.shutdown(ctx, &Error{Class: ClassClosed})
 	}
 	<-p.gone
 	return p.death

@@ -65,7 +65,7 @@ func start(t *testing.T, words string, change func(*engine.Config)) *bench {
 		t.Fatal(err)
 	}
 	// Socket paths are short; the test's own folder may not be.
-	dir, err := os.MkdirTemp("", "tf")
+	dir, err := os.MkdirTemp("", "tf") //nolint:usetesting // a short name, for sockets
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -602,7 +602,7 @@ func TestTheEngineDiesWithItsSupervisor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "tf")
+	dir, err := os.MkdirTemp("", "tf") //nolint:usetesting // a short name, for sockets
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -171,9 +171,9 @@ func (p *process) seeOff(ctx context.Context) {
 	}
 }
 
-// closeSession has the engine let go of a session, and ends the engine when it does not.
-func (p *process) closeSession(id string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.CloseGrace)
+// closeSession has the engine let go of a session, and ends the engine when it does not. It does so even when ctx has ended.
+func (p *process) closeSession(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.cfg.CloseGrace)
 	defer cancel()
 	ctx, leave := p.join(ctx)
 	defer leave()
