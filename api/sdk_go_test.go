@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 the client marks the whole resource as deprecated; this server goes on serving it
+
 package api_test
 
 import (
