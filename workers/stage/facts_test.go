@@ -146,6 +146,7 @@ func TestIdleReasons(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, _ := start(t, c.spec, stage.Config{})
 				x, other := open(t, s, "x", 1), open(t, s, "other", 1)
+				synctest.Wait() // Run has begun
 				for _, do := range c.steps {
 					do(x, other)
 				}
