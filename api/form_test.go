@@ -182,3 +182,23 @@ func TestGoWriter(t *testing.T) {
 	_ = w.Close()
 	sameJob(t, s, s.request(t, "POST", "/v1/videos", &body, "Content-Type", w.FormDataContentType()), "i2v")
 }
+
+// TestThePictureMustHaveTheSize in both directions, whoever named the size.
+func TestThePictureMustHaveTheSize(t *testing.T) {
+	s := newStack(t)
+	picture := file("input_reference", "a.png", "", testPNG(t, 64, 96))
+	for _, size := range []string{"64x64", "96x96", "96x64", "64x98", "66x96"} {
+		p := s.postForm(t, "/v1/videos", picture, field("prompt", "a"), field("model", "terrain"), field("size", size)).problem(t, 400)
+		if message, _ := p["message"].(string); p["param"] != "input_reference" || !strings.HasPrefix(message, "Inpaint image must match the requested width and height") {
+			t.Errorf("%s: %v", size, p)
+		}
+	}
+	s.postForm(t, "/v1/videos", picture, field("prompt", "a")).problem(t, 400) // OpenAI's default size is not the picture's
+	odd := file("input_reference", "a.png", "", testPNG(t, 65, 97))
+	if p := s.postForm(t, "/v1/videos", odd, field("prompt", "a"), field("model", "terrain")).problem(t, 400); p["param"] != "input_reference" {
+		t.Errorf("a size that the pipeline does not take: %v", p)
+	}
+	if v := s.postForm(t, "/v1/videos", picture, field("prompt", "a"), field("model", "terrain")).object(t, 200); v["size"] != "64x96" {
+		t.Errorf("the picture's own size: %v", v)
+	}
+}
