@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"telefuser/internal/devstack"
 	"telefuser/jobs"
 	"telefuser/storage"
 	"telefuser/workers"
@@ -284,6 +285,41 @@ func TestRebuildSkipsWhatCannotBeUsed(t *testing.T) {
 	if err != nil || got != (workers.Rebuilt{Skipped: 5}) {
 		t.Errorf("%+v, %v", got, err)
 	}
+}
+
+func TestARunOutlivesItsRedis(t *testing.T) {
+	t.Parallel()
+	own, err := devstack.StartRedis(t.Context(), t.TempDir(), devstack.RedisOptions{AppendFsync: "always"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(own.Stop)
+	b := newBench(t)
+	b.Redis = own.Addr
+	if b.records, b.client, err = b.setup.records(b.logger()); err != nil {
+		t.Fatal(err)
+	}
+	b.caretakers()
+	away, back := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	b.worker(func(c *workers.Config) {
+		// The engine is done and the commit is still to come.
+		c.Hooks = workers.Hooks{workers.PointEncoding: func() { once.Do(func() { close(away); <-back }) }}
+	})
+	id := b.create(b.spec("patient"))
+	<-away
+	own.Kill()
+	close(back)
+	// The attempt runs into the silence: it must wait for it to end, longer than its lease lasts.
+	<-time.After(b.records.Config().LeaseTTL + time.Second)
+	if err := own.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "the answer of the new server", func() bool { _, err := b.records.Get(t.Context(), "acme", id); return err == nil })
+	if job := b.completed(id); job.Attempt != 1 {
+		t.Errorf("%d attempts", job.Attempt)
+	}
+	b.onlyArtifact(id, 1)
 }
 
 func TestSIGTERMEndsAWorkerProcess(t *testing.T) {
