@@ -58,7 +58,7 @@ func aiperfArgs(url, input, out, tokenizer string) []string {
 
 // wordTokenizer makes a folder with a tokenizer that takes each word for unknown. AIPerf wants one even where no token is counted, and its
 // built-in one is fetched from elsewhere.
-func wordTokenizer(t testing.TB) string {
+func wordTokenizer(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -73,7 +73,7 @@ func wordTokenizer(t testing.TB) string {
 	return dir
 }
 
-func writeRows(t testing.TB, path string, rows []map[string]any) {
+func writeRows(t *testing.T, path string, rows []map[string]any) {
 	t.Helper()
 	var b strings.Builder
 	for _, row := range rows {
@@ -122,7 +122,7 @@ func checkAIPerf(t *testing.T, dir string) {
 }
 
 // fileBelow is the one file of the name below a folder.
-func fileBelow(t testing.TB, dir, name string) string {
+func fileBelow(t *testing.T, dir, name string) string {
 	t.Helper()
 	for _, path := range files(t, dir) {
 		if filepath.Base(path) == name {
@@ -133,7 +133,7 @@ func fileBelow(t testing.TB, dir, name string) string {
 	return ""
 }
 
-func readJSON(t testing.TB, path string, into any) {
+func readJSON(t *testing.T, path string, into any) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {

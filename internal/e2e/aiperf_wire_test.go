@@ -20,17 +20,17 @@ func TestAsAnAIPerfTarget(t *testing.T) {
 	t.Parallel()
 	dev := startDev(t)
 	for name, submit := range map[string]func(*testing.T, *aiperfClient) video{"json": submitJSON, "multipart": submitMultipart} {
-		t.Run(name, func(t *testing.T) { aiperfRun(t, dev, submit) })
+		t.Run(name, aiperfRun(dev, submit))
 	}
 	t.Run("many at once", func(t *testing.T) {
 		var group sync.WaitGroup
 		for range 8 {
-			group.Go(func() { aiperfRun(t, dev, submitJSON) })
+			group.Go(func() { aiperfRun(dev, submitJSON)(t) })
 		}
 		group.Wait()
 	})
-	t.Run("cancelled is failed", func(t *testing.T) { cancelledIsGone(t, dev) })
-	t.Run("discovery", func(t *testing.T) { discovery(t, dev) })
+	t.Run("cancelled is failed", cancelledIsGone(dev))
+	t.Run("discovery", discovery(dev))
 }
 
 // aiperfClient sends the same request id with everything of one request.
@@ -46,7 +46,7 @@ func (a *aiperfClient) header() http.Header {
 }
 
 // ask makes a request and checks that its id comes back.
-func (a *aiperfClient) ask(t testing.TB, method, path, contentType string, body io.Reader, into any) http.Header {
+func (a *aiperfClient) ask(t *testing.T, method, path, contentType string, body io.Reader, into any) http.Header {
 	t.Helper()
 	h := a.header()
 	if contentType != "" {
@@ -65,6 +65,7 @@ func (a *aiperfClient) ask(t testing.TB, method, path, contentType string, body 
 
 // submitJSON sends a length as a number, as --extra-inputs does.
 func submitJSON(t *testing.T, a *aiperfClient) video {
+	t.Helper()
 	var v video
 	body := `{"prompt":"A serene lake at sunset","model":"terrain","size":"64x64","seconds":1,"seed":42}`
 	a.ask(t, http.MethodPost, "/v1/videos", "application/json", strings.NewReader(body), &v)
@@ -72,6 +73,7 @@ func submitJSON(t *testing.T, a *aiperfClient) video {
 }
 
 func submitMultipart(t *testing.T, a *aiperfClient) video {
+	t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	for _, f := range [][2]string{{"prompt", "A lake"}, {"model", "terrain"}, {"size", "64x64"}, {"seconds", "1"}, {"seed", "42"}} {
@@ -95,35 +97,37 @@ func submitMultipart(t *testing.T, a *aiperfClient) video {
 }
 
 // aiperfRun submits, polls at once and then every 100 ms, and downloads. One answer that is no success, or a status out of the four, spoils a sample.
-func aiperfRun(t *testing.T, dev *devServer, submit func(*testing.T, *aiperfClient) video) {
-	a := &aiperfClient{client: newClient(dev.url), id: "run-" + rand.Text()}
-	v := submit(t, a)
-	if v.ID == "" || v.Object != "video" || v.Status != "queued" && v.Status != "in_progress" {
-		t.Errorf("submitted: %+v", v)
-		return
-	}
-	var timing string
-	deadline, tick := time.Now().Add(videoTimeout), time.NewTicker(100*time.Millisecond)
-	defer tick.Stop()
-	for !v.terminal() {
-		h := a.ask(t, http.MethodGet, "/v1/videos/"+v.ID, "", nil, &v)
-		if timing = h.Get("Server-Timing"); v.Status == "" || time.Now().After(deadline) {
-			t.Errorf("polled: %+v", v)
+func aiperfRun(dev *devServer, submit func(*testing.T, *aiperfClient) video) func(*testing.T) {
+	return func(t *testing.T) {
+		a := &aiperfClient{client: newClient(dev.url), id: "run-" + rand.Text()}
+		v := submit(t, a)
+		if v.ID == "" || v.Object != "video" || v.Status != "queued" && v.Status != "in_progress" {
+			t.Errorf("submitted: %+v", v)
 			return
 		}
-		if !v.terminal() {
-			<-tick.C
+		var timing string
+		deadline, tick := time.Now().Add(videoTimeout), time.NewTicker(100*time.Millisecond)
+		defer tick.Stop()
+		for !v.terminal() {
+			h := a.ask(t, http.MethodGet, "/v1/videos/"+v.ID, "", nil, &v)
+			if timing = h.Get("Server-Timing"); v.Status == "" || time.Now().After(deadline) {
+				t.Errorf("polled: %+v", v)
+				return
+			}
+			if !v.terminal() {
+				<-tick.C
+			}
 		}
-	}
-	checkFinished(t, v, timing)
-	res, err := a.do(t.Context(), http.MethodGet, "/v1/videos/"+v.ID+"/content", a.header(), nil)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer res.Body.Close()
-	if data, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "video/mp4" || len(data) == 0 {
-		t.Errorf("download: %d %s, %d bytes, %v", res.StatusCode, res.Header.Get("Content-Type"), len(data), err)
+		checkFinished(t, v, timing)
+		res, err := a.do(t.Context(), http.MethodGet, "/v1/videos/"+v.ID+"/content", a.header(), nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer res.Body.Close()
+		if data, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "video/mp4" || len(data) == 0 {
+			t.Errorf("download: %d %s, %d bytes, %v", res.StatusCode, res.Header.Get("Content-Type"), len(data), err)
+		}
 	}
 }
 
@@ -146,52 +150,56 @@ func checkFinished(t *testing.T, v video, timing string) {
 }
 
 // cancelledIsGone checks that nobody polls a deleted video for ever: it is gone at once.
-func cancelledIsGone(t *testing.T, dev *devServer) {
-	v := dev.client.create(t, long("to be stopped"))
-	if err := dev.client.delete(t.Context(), v.ID); err != nil {
-		t.Fatal(err)
+func cancelledIsGone(dev *devServer) func(*testing.T) {
+	return func(t *testing.T) {
+		v := dev.client.create(t, long("to be stopped"))
+		if err := dev.client.delete(t.Context(), v.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := dev.client.get(t.Context(), v.ID); statusOf(err) != http.StatusNotFound {
+			t.Errorf("after delete: %v", err)
+		}
+		// Its engine is free again: the next one is made in less time than it would have taken.
+		dev.client.make(t, small("after it"))
 	}
-	if _, err := dev.client.get(t.Context(), v.ID); statusOf(err) != http.StatusNotFound {
-		t.Errorf("after delete: %v", err)
-	}
-	// Its engine is free again: the next one is made in less time than it would have taken.
-	dev.client.make(t, small("after it"))
 }
 
 // discovery looks at what AIPerf asks beside videos.
-func discovery(t *testing.T, dev *devServer) {
-	var models struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	if _, err := dev.client.call(t.Context(), http.MethodGet, "/v1/models", nil, nil, &models); err != nil || len(models.Data) == 0 || models.Data[0].ID != "terrain" {
-		t.Errorf("models: %v %v", models, err)
-	}
-	if _, err := dev.client.call(t.Context(), http.MethodGet, "/health", nil, nil, nil); err != nil {
-		t.Errorf("health: %v", err)
-	}
-	res, err := dev.client.do(t.Context(), http.MethodGet, "/metrics", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/plain") {
-		t.Fatalf("metrics: %d %s %v", res.StatusCode, res.Header.Get("Content-Type"), err)
-	}
-	manual, err := os.ReadFile(filepath.Join(repository(t), "docs", "operations.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// What the manual tells operators to follow is what there is.
-	named := regexp.MustCompile("`(telefuser_[a-z_]+[a-z])`").FindAllStringSubmatch(string(manual), -1)
-	if len(named) == 0 {
-		t.Error("docs/operations.md names no metric")
-	}
-	for _, name := range named {
-		if !strings.Contains(string(text), "\n"+name[1]+"{") && !strings.Contains(string(text), "\n"+name[1]+" ") {
-			t.Errorf("docs/operations.md names %s, which is not among the metrics", name[1])
+func discovery(dev *devServer) func(*testing.T) {
+	return func(t *testing.T) {
+		var models struct {
+			Data []struct {
+				ID string `json:"id"`
+			} `json:"data"`
+		}
+		if _, err := dev.client.call(t.Context(), http.MethodGet, "/v1/models", nil, nil, &models); err != nil || len(models.Data) == 0 || models.Data[0].ID != "terrain" {
+			t.Errorf("models: %v %v", models, err)
+		}
+		if _, err := dev.client.call(t.Context(), http.MethodGet, "/health", nil, nil, nil); err != nil {
+			t.Errorf("health: %v", err)
+		}
+		res, err := dev.client.do(t.Context(), http.MethodGet, "/metrics", nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/plain") {
+			t.Fatalf("metrics: %d %s %v", res.StatusCode, res.Header.Get("Content-Type"), err)
+		}
+		manual, err := os.ReadFile(filepath.Join(repository(t), "docs", "operations.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What the manual tells operators to follow is what there is.
+		named := regexp.MustCompile("`(telefuser_[a-z_]+[a-z])`").FindAllStringSubmatch(string(manual), -1)
+		if len(named) == 0 {
+			t.Error("docs/operations.md names no metric")
+		}
+		for _, name := range named {
+			if !strings.Contains(string(text), "\n"+name[1]+"{") && !strings.Contains(string(text), "\n"+name[1]+" ") {
+				t.Errorf("docs/operations.md names %s, which is not among the metrics", name[1])
+			}
 		}
 	}
 }

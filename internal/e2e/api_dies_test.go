@@ -19,7 +19,7 @@ import (
 )
 
 // upload opens a multipart create at an API and sends it up to the middle of a picture.
-func upload(t testing.TB, base string, data []byte) net.Conn {
+func upload(t *testing.T, base string, data []byte) net.Conn {
 	t.Helper()
 	u, err := url.Parse(base)
 	if err != nil {
@@ -287,7 +287,7 @@ func TestBadRequestsLeaveNothing(t *testing.T) {
 	s.checkTemp()
 }
 
-func checkEnvelope(t testing.TB, name string, answer *answerError) {
+func checkEnvelope(t *testing.T, name string, answer *answerError) {
 	t.Helper()
 	var body map[string]map[string]any
 	decoder := json.NewDecoder(bytes.NewReader([]byte(answer.Body)))

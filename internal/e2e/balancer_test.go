@@ -31,7 +31,7 @@ type backend struct {
 	ready atomic.Bool
 }
 
-func startBalancer(t testing.TB, servers []string) *balancer {
+func startBalancer(t *testing.T, servers []string) *balancer {
 	t.Helper()
 	b := &balancer{}
 	for _, s := range servers {

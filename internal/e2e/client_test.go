@@ -173,7 +173,7 @@ func (c *client) post(ctx context.Context, f fields, header http.Header) (video,
 }
 
 // create is post for tests in which it must work.
-func (c *client) create(t testing.TB, f fields) video {
+func (c *client) create(t *testing.T, f fields) video {
 	t.Helper()
 	v, err := c.post(t.Context(), f, nil)
 	if err != nil {
@@ -194,7 +194,7 @@ func (c *client) delete(ctx context.Context, id string) error {
 }
 
 // all lists every video, page by page, newest first.
-func (c *client) all(t testing.TB, limit int) []video {
+func (c *client) all(t *testing.T, limit int) []video {
 	t.Helper()
 	var videos []video
 	for after := ""; ; {
@@ -215,7 +215,7 @@ func (c *client) all(t testing.TB, limit int) []video {
 }
 
 // await polls until the video is completed; a failed one ends the test.
-func (c *client) await(t testing.TB, id string) video {
+func (c *client) await(t *testing.T, id string) video {
 	t.Helper()
 	v := c.awaitEnd(t, id)
 	if v.Status != "completed" {
@@ -225,7 +225,7 @@ func (c *client) await(t testing.TB, id string) video {
 }
 
 // awaitEnd polls until the video has reached a terminal status. Answers that are no success are waited out.
-func (c *client) awaitEnd(t testing.TB, id string) video {
+func (c *client) awaitEnd(t *testing.T, id string) video {
 	t.Helper()
 	var v video
 	var err error
@@ -240,7 +240,7 @@ func (c *client) awaitEnd(t testing.TB, id string) video {
 }
 
 // awaitStatus polls until the video has the status.
-func (c *client) awaitStatus(t testing.TB, id, status string) video {
+func (c *client) awaitStatus(t *testing.T, id, status string) video {
 	t.Helper()
 	var v video
 	waitFor(t, videoTimeout, id+" to be "+status, func() bool {
@@ -254,7 +254,7 @@ func (c *client) awaitStatus(t testing.TB, id, status string) video {
 }
 
 // content downloads a variant of a completed video.
-func (c *client) content(t testing.TB, id, variant string) []byte {
+func (c *client) content(t *testing.T, id, variant string) []byte {
 	t.Helper()
 	path := "/v1/videos/" + id + "/content"
 	if variant != "" {
@@ -273,7 +273,7 @@ func (c *client) content(t testing.TB, id, variant string) []byte {
 }
 
 // make creates a video and waits until it is completed.
-func (c *client) make(t testing.TB, f fields) video {
+func (c *client) make(t *testing.T, f fields) video {
 	t.Helper()
 	return c.await(t, c.create(t, f).ID)
 }

@@ -17,57 +17,58 @@ func TestFaultTwentyJobsSurviveTheLossOfAnyProcess(t *testing.T) {
 		"a worker is killed":  func(s *stack) { s.workers[0].kill() },
 		"a worker is stopped": func(s *stack) { s.workers[1].stop(s.t) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			twentyJobs(t, end)
-		})
+		t.Run(name, twentyJobs(end))
 	}
 }
 
-func twentyJobs(t *testing.T, end func(*stack)) {
-	s := startStack(t, stackOptions{apis: 2, workers: 2})
-	s.awaitWorkers(2)
-	var mu sync.Mutex
-	ids := map[string]bool{}
-	var group sync.WaitGroup
-	for i := range 20 {
-		group.Go(func() {
-			f := small(fmt.Sprintf("job %d", i)).with(fields{"num_frames": 33, "size": "256x144"})
-			// A client tries again where a connection breaks, always with the same key.
-			header := http.Header{"Idempotency-Key": {fmt.Sprintf("key-%d", i)}}
-			var v video
-			var err error
-			sent := holdsWithin(videoTimeout, func() bool {
-				v, err = s.client.post(t.Context(), f, header)
-				return err == nil
+// twentyJobs is a test in which one process ends.
+func twentyJobs(end func(*stack)) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		s := startStack(t, stackOptions{apis: 2, workers: 2})
+		s.awaitWorkers(2)
+		var mu sync.Mutex
+		ids := map[string]bool{}
+		var group sync.WaitGroup
+		for i := range 20 {
+			group.Go(func() {
+				f := small(fmt.Sprintf("job %d", i)).with(fields{"num_frames": 33, "size": "256x144"})
+				// A client tries again where a connection breaks, always with the same key.
+				header := http.Header{"Idempotency-Key": {fmt.Sprintf("key-%d", i)}}
+				var v video
+				var err error
+				sent := holdsWithin(videoTimeout, func() bool {
+					v, err = s.client.post(t.Context(), f, header)
+					return err == nil
+				})
+				if !sent {
+					t.Errorf("job %d: %v", i, err)
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				ids[v.ID] = true
 			})
-			if !sent {
-				t.Errorf("job %d: %v", i, err)
-				return
+			if i == 10 {
+				end(s)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			ids[v.ID] = true
-		})
-		if i == 10 {
-			end(s)
 		}
-	}
-	group.Wait()
-	if len(ids) != 20 {
-		t.Fatalf("%d ids for 20 jobs", len(ids))
-	}
-	for id := range ids {
-		v := s.client.await(t, id)
-		if got := probe(t, s.client.content(t, id, "")); got.frames != v.NumFrames {
-			t.Errorf("%s: %+v", id, got)
+		group.Wait()
+		if len(ids) != 20 {
+			t.Fatalf("%d ids for 20 jobs", len(ids))
 		}
+		for id := range ids {
+			v := s.client.await(t, id)
+			if got := probe(t, s.client.content(t, id, "")); got.frames != v.NumFrames {
+				t.Errorf("%s: %+v", id, got)
+			}
+		}
+		if listed := s.client.all(t, 7); len(listed) != 20 {
+			t.Errorf("%d jobs are listed", len(listed))
+		}
+		s.checkStore(s.allAttempts())
+		s.checkTemp()
 	}
-	if listed := s.client.all(t, 7); len(listed) != 20 {
-		t.Errorf("%d jobs are listed", len(listed))
-	}
-	s.checkStore(s.allAttempts())
-	s.checkTemp()
 }
 
 // TestAnyServerAnswersForAnyVideo makes a video at one API and does everything else at another.
@@ -160,14 +161,13 @@ func TestDeleteRacesCompletion(t *testing.T) {
 	for i := range 20 {
 		v := s.client.create(t, small(fmt.Sprintf("race %d", i)))
 		pause(t, took*time.Duration(i)/16)
-		switch err := s.client.delete(t.Context(), v.ID); {
-		case err == nil:
-			if _, err := s.client.get(t.Context(), v.ID); statusOf(err) != http.StatusNotFound {
-				t.Errorf("%s was deleted and is there: %v", v.ID, err)
-			}
-		default:
+		if err := s.client.delete(t.Context(), v.ID); err != nil {
 			s.client.await(t, v.ID)
 			kept[v.ID] = 1
+			continue
+		}
+		if _, err := s.client.get(t.Context(), v.ID); statusOf(err) != http.StatusNotFound {
+			t.Errorf("%s was deleted and is there: %v", v.ID, err)
 		}
 	}
 	last := s.client.make(t, small("the last one"))

@@ -78,7 +78,7 @@ func TestLocalTopology(t *testing.T) {
 }
 
 // freePorts finds a port from which all the offsets are free.
-func freePorts(t testing.TB, offsets []int) int {
+func freePorts(t *testing.T, offsets []int) int {
 	t.Helper()
 	for range 100 {
 		base := freePort(t)
@@ -91,7 +91,7 @@ func freePorts(t testing.TB, offsets []int) int {
 }
 
 // listed answers the processes of the script's list that are alive.
-func listed(t testing.TB, dir string) []int {
+func listed(t *testing.T, dir string) []int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "data", "pids"))
 	if err != nil {
@@ -111,7 +111,8 @@ func listed(t testing.TB, dir string) []int {
 }
 
 // endLeft ends what the script left running when the test failed; the processes have groups of their own, so nothing else ends them.
-func endLeft(t testing.TB, dir string) {
+func endLeft(t *testing.T, dir string) {
+	t.Helper()
 	if _, err := os.Stat(filepath.Join(dir, "data", "pids")); err != nil {
 		return
 	}

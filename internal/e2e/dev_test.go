@@ -20,7 +20,7 @@ type devServer struct {
 }
 
 // startDev runs `telefuser dev` until the test ends, with JSON logs at info level so that they can be searched.
-func startDev(t testing.TB, args ...string) *devServer {
+func startDev(t *testing.T, args ...string) *devServer {
 	t.Helper()
 	dir := shortDir(t)
 	d := &devServer{dir: dir}

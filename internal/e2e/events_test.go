@@ -18,7 +18,7 @@ type event struct {
 }
 
 // events reads a stream to its end, or until take answers false; the stream may break off.
-func (c *client) events(ctx context.Context, t testing.TB, id string, lastID int64, take func(event) bool) {
+func (c *client) events(ctx context.Context, t *testing.T, id string, lastID int64, take func(event) bool) {
 	t.Helper()
 	header := http.Header{}
 	if lastID > 0 {

@@ -29,7 +29,8 @@ type follower struct {
 }
 
 // follow starts to look. The test must call check once the video has ended.
-func follow(t testing.TB, c *client, id string) *follower {
+func follow(t *testing.T, c *client, id string) *follower {
+	t.Helper()
 	f := &follower{id: id, done: make(chan struct{})}
 	ctx, stop := context.WithCancel(t.Context())
 	go func() { defer close(f.done); f.look(ctx, c) }()
@@ -87,7 +88,7 @@ func (f *follower) progress() int {
 }
 
 // check waits for the end and compares the way there with the number of attempts: status and progress go back at most once for each new one.
-func (f *follower) check(t testing.TB, attempts int) {
+func (f *follower) check(t *testing.T, attempts int) {
 	t.Helper()
 	select {
 	case <-f.done:

@@ -38,7 +38,7 @@ func TestTLS(t *testing.T) {
 }
 
 // certificate makes a certificate for loopback that signs itself.
-func certificate(t testing.TB) (certFile, keyFile string, roots *x509.CertPool) {
+func certificate(t *testing.T) (certFile, keyFile string, roots *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -139,7 +139,7 @@ func (s *stack) engines(name string) []int {
 }
 
 // enginesBelow finds engine processes by their command line.
-func enginesBelow(t testing.TB, dir string) []int {
+func enginesBelow(t *testing.T, dir string) []int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *stack) awaitEngine(name string) int {
 }
 
 // awaitAttempt waits until the worker logs that it begins an attempt at a job, and answers when it did.
-func awaitAttempt(t testing.TB, p *process, id string, attempt int) time.Time {
+func awaitAttempt(t *testing.T, p *process, id string, attempt int) time.Time {
 	t.Helper()
 	var at time.Time
 	waitFor(t, videoTimeout, fmt.Sprintf("attempt %d of %s at %s", attempt, id, p.name), func() bool {

@@ -78,7 +78,7 @@ func (l *load) newest() string {
 }
 
 // more waits until so many more requests were made.
-func (l *load) more(t testing.TB, n int) {
+func (l *load) more(t *testing.T, n int) {
 	t.Helper()
 	count := func() int {
 		l.mu.Lock()

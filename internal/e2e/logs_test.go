@@ -32,7 +32,7 @@ func (s *secrets) watch(p *process) {
 }
 
 // check searches all logs.
-func (s *secrets) check(t testing.TB) {
+func (s *secrets) check(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (l logLine) text(name string) string {
 }
 
 // logLines parses what a process logged; a line that is no JSON object fails the test.
-func logLines(t testing.TB, p *process) []logLine {
+func logLines(t *testing.T, p *process) []logLine {
 	t.Helper()
 	var lines []logLine
 	for line := range bytes.Lines([]byte(p.stderr.String())) {

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 var buildDir string
 
 // program builds the binary once for all tests, and answers its path.
-func program(t testing.TB) string {
+func program(t *testing.T) string {
 	t.Helper()
 	path, err := built()
 	if err != nil {
@@ -55,7 +55,7 @@ var built = sync.OnceValues(func() (string, error) {
 })
 
 // repository is the folder of go.mod.
-func repository(t testing.TB) string {
+func repository(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("../..")
 	if err != nil {
@@ -65,9 +65,9 @@ func repository(t testing.TB) string {
 }
 
 // shortDir is a temporary directory whose path leaves room for the name of a Unix socket, which may have about 100 bytes.
-func shortDir(t testing.TB) string {
+func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "tf-")
+	dir, err := os.MkdirTemp("", "tf-") //nolint:usetesting // t.TempDir puts the test's whole name into the path
 	if err != nil {
 		t.Fatal(err)
 	}

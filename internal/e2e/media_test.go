@@ -18,7 +18,7 @@ import (
 )
 
 // picture is a PNG of the size, in broad areas of colour as a photograph has.
-func picture(t testing.TB, width, height int) []byte {
+func picture(t *testing.T, width, height int) []byte {
 	t.Helper()
 	img := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -47,7 +47,7 @@ type probed struct {
 }
 
 // probe decodes a video.
-func probe(t testing.TB, mp4 []byte) probed {
+func probe(t *testing.T, mp4 []byte) probed {
 	t.Helper()
 	path, err := exec.LookPath("ffprobe")
 	if err != nil {
@@ -91,7 +91,7 @@ func probe(t testing.TB, mp4 []byte) probed {
 }
 
 // checkFile compares a finished video's object with its file.
-func checkFile(t testing.TB, v video, mp4 []byte) {
+func checkFile(t *testing.T, v video, mp4 []byte) {
 	t.Helper()
 	p := probe(t, mp4)
 	seconds, err := strconv.ParseFloat(v.Seconds, 64)
@@ -108,14 +108,14 @@ func checkFile(t testing.TB, v video, mp4 []byte) {
 }
 
 // checkWebP and checkJPEG look at the first bytes of a picture.
-func checkWebP(t testing.TB, data []byte) {
+func checkWebP(t *testing.T, data []byte) {
 	t.Helper()
 	if len(data) < 16 || string(data[:4]) != "RIFF" || string(data[8:12]) != "WEBP" {
 		t.Errorf("no WebP: %.16q", data)
 	}
 }
 
-func checkJPEG(t testing.TB, data []byte) {
+func checkJPEG(t *testing.T, data []byte) {
 	t.Helper()
 	if !bytes.HasPrefix(data, []byte{0xff, 0xd8, 0xff}) {
 		t.Errorf("no JPEG: %.16q", data)

@@ -30,45 +30,45 @@ func TestFaultAnyProcessDiesAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]func(*stack){"api": killAPI, "redis": killRedis, "engine": killEngine} {
 		for _, m := range moments() {
-			t.Run(name+" "+m.name, func(t *testing.T) {
-				t.Parallel()
-				attemptsMax := 1
-				if name == "engine" && !m.made {
-					// An engine that dies before it has heard of the job costs no attempt.
-					attemptsMax = 2
-				}
-				diesAtMoment(t, m, kill, attemptsMax)
-			})
+			attemptsMax := 1
+			if name == "engine" && !m.made {
+				// An engine that dies before it has heard of the job costs no attempt.
+				attemptsMax = 2
+			}
+			t.Run(name+" "+m.name, diesAtMoment(m, kill, attemptsMax))
 		}
 	}
 }
 
-func diesAtMoment(t *testing.T, m moment, kill func(*stack), attemptsMax int) {
-	s := startStack(t, stackOptions{})
-	s.awaitEngine("worker0")
-	request := midway("whatever happens")
-	if !m.made {
-		request = long("whatever happens")
-	}
-	v := s.client.create(t, request)
-	f := follow(t, s.client, v.ID)
-	m.await(s, v.ID, f)
-	kill(s)
-	v = s.client.await(t, v.ID)
-	attempts := s.attempts(v.ID)
-	if attempts > attemptsMax {
-		t.Errorf("%d attempts, want %d", attempts, attemptsMax)
-	}
-	f.check(t, attempts)
-	mp4 := s.checkArtifact(v, attempts)
-	again := s.client.make(t, request)
-	if !bytes.Equal(mp4, s.client.content(t, again.ID, "")) {
-		t.Error("the video differs from that of an undisturbed run")
-	}
-	s.checkStore(map[string]int{v.ID: attempts, again.ID: 1})
-	s.checkTemp()
-	if s.workers[0].ended() {
-		t.Errorf("the worker ended: %v", s.workers[0].err)
+func diesAtMoment(m moment, kill func(*stack), attemptsMax int) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		s := startStack(t, stackOptions{})
+		s.awaitEngine("worker0")
+		request := midway("whatever happens")
+		if !m.made {
+			request = long("whatever happens")
+		}
+		v := s.client.create(t, request)
+		f := follow(t, s.client, v.ID)
+		m.await(s, v.ID, f)
+		kill(s)
+		v = s.client.await(t, v.ID)
+		attempts := s.attempts(v.ID)
+		if attempts > attemptsMax {
+			t.Errorf("%d attempts, want %d", attempts, attemptsMax)
+		}
+		f.check(t, attempts)
+		mp4 := s.checkArtifact(v, attempts)
+		again := s.client.make(t, request)
+		if !bytes.Equal(mp4, s.client.content(t, again.ID, "")) {
+			t.Error("the video differs from that of an undisturbed run")
+		}
+		s.checkStore(map[string]int{v.ID: attempts, again.ID: 1})
+		s.checkTemp()
+		if s.workers[0].ended() {
+			t.Errorf("the worker ended: %v", s.workers[0].err)
+		}
 	}
 }
 

@@ -387,7 +387,7 @@ func (s *stack) newKey(tenant string) string {
 }
 
 // wantError checks an error of the SDK; empty wants are not compared.
-func wantError(t testing.TB, err error, status int, code, param string) {
+func wantError(t *testing.T, err error, status int, code, param string) {
 	t.Helper()
 	var answer *openai.Error
 	if !errors.As(err, &answer) {
@@ -400,7 +400,7 @@ func wantError(t testing.TB, err error, status int, code, param string) {
 }
 
 // sdkPoll waits for a video of a stack with the SDK's own poller, which fails on any status that is not OpenAI's.
-func sdkPoll(t testing.TB, s *stack, id string) (*openai.Video, error) {
+func sdkPoll(t *testing.T, s *stack, id string) (*openai.Video, error) {
 	t.Helper()
 	videos := sdk(s.balancer.url, "any").Videos
 	return videos.PollStatus(t.Context(), id, 50)

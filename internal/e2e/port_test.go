@@ -7,7 +7,7 @@ import (
 )
 
 // freePort is a loopback port that is free at this moment. Servers that must come back at their address cannot take port 0.
-func freePort(t testing.TB) int {
+func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -41,7 +41,7 @@ type spawn struct {
 }
 
 // start runs a process until the test ends.
-func start(t testing.TB, o spawn) *process {
+func start(t *testing.T, o spawn) *process {
 	t.Helper()
 	cmd := exec.Command(o.path, o.args...)
 	cmd.Dir, cmd.Env = o.dir, append(baseEnv(), o.env...)
@@ -98,7 +98,7 @@ func inherited(name string) string {
 }
 
 // signal sends a signal to the process alone.
-func (p *process) signal(t testing.TB, s syscall.Signal) {
+func (p *process) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatalf("signal %s to %s: %v", s, p.name, err)
@@ -112,7 +112,7 @@ func (p *process) kill() {
 }
 
 // stop asks it to end, and fails the test unless it does in time and with exit code 0.
-func (p *process) stop(t testing.TB) {
+func (p *process) stop(t *testing.T) {
 	t.Helper()
 	p.signal(t, syscall.SIGTERM)
 	p.waitEnd(t, stopTimeout)
@@ -122,7 +122,7 @@ func (p *process) stop(t testing.TB) {
 }
 
 // waitEnd waits until the process is gone.
-func (p *process) waitEnd(t testing.TB, within time.Duration) {
+func (p *process) waitEnd(t *testing.T, within time.Duration) {
 	t.Helper()
 	timer := time.NewTimer(within)
 	defer timer.Stop()
@@ -156,7 +156,7 @@ func (p *process) killedBy() syscall.Signal {
 }
 
 // run starts a process, waits for its end and answers its standard output.
-func run(t testing.TB, o spawn) string {
+func run(t *testing.T, o spawn) string {
 	t.Helper()
 	p := start(t, o)
 	p.waitEnd(t, time.Minute)

@@ -28,7 +28,7 @@ func TestOpenAIPython(t *testing.T) {
 }
 
 // toolsWith is the tools' folder, $TELEFUSER_TOOLS or .tools, that holds the file; without one the test is skipped.
-func toolsWith(t testing.TB, file string) string {
+func toolsWith(t *testing.T, file string) string {
 	t.Helper()
 	for _, dir := range []string{inherited("TELEFUSER_TOOLS"), filepath.Join(repository(t), ".tools")} {
 		if _, err := os.Stat(filepath.Join(dir, file)); dir != "" && err == nil {
@@ -39,13 +39,13 @@ func toolsWith(t testing.TB, file string) string {
 	return ""
 }
 
-func suite(t testing.TB, file string) string {
+func suite(t *testing.T, file string) string {
 	t.Helper()
 	return filepath.Join(repository(t), "internal", "e2e", "sdk", file)
 }
 
 // sdkServers starts what a suite of another language talks to, and answers its environment.
-func sdkServers(t testing.TB) []string {
+func sdkServers(t *testing.T) []string {
 	t.Helper()
 	if _, err := devstack.LookTool("versitygw"); err != nil {
 		t.Skip(err)

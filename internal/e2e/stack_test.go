@@ -34,7 +34,7 @@ type stackOptions struct {
 
 // stack is the production topology in small: redis-server with AOF, an S3 server, APIs behind a balancer, workers.
 type stack struct {
-	t        testing.TB
+	t        *testing.T
 	opts     stackOptions
 	dir      string
 	redis    *devstack.Redis
@@ -50,7 +50,7 @@ type stack struct {
 }
 
 // startStack runs a stack until the test ends. It skips the test where a server is not installed, and says how to get it.
-func startStack(t testing.TB, o stackOptions) *stack {
+func startStack(t *testing.T, o stackOptions) *stack {
 	t.Helper()
 	s := &stack{t: t, opts: o, dir: shortDir(t)}
 	s.startServers()
@@ -223,7 +223,7 @@ func (s *stack) objects() []string {
 }
 
 // files lists the files under a folder by their path from there; a folder that is not there has none.
-func files(t testing.TB, root string) []string {
+func files(t *testing.T, root string) []string {
 	t.Helper()
 	var found []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

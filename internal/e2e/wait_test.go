@@ -9,7 +9,7 @@ import (
 const waitEvery = 20 * time.Millisecond
 
 // waitFor looks at a condition until it holds, and ends the test when it does not within the time.
-func waitFor(t testing.TB, within time.Duration, what string, holds func() bool) {
+func waitFor(t *testing.T, within time.Duration, what string, holds func() bool) {
 	t.Helper()
 	if !holdsWithin(within, holds) {
 		t.Fatalf("waited %s in vain for %s", within, what)
@@ -32,7 +32,7 @@ func holdsWithin(within time.Duration, holds func() bool) bool {
 }
 
 // pause lets an amount of real time pass where nothing can be waited for: that something does not happen.
-func pause(t testing.TB, d time.Duration) {
+func pause(t *testing.T, d time.Duration) {
 	t.Helper()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
