@@ -86,7 +86,12 @@ DEV void pack(u32 (&p)[P], const float (&s)[R]) {
   }
 }
 
-template <int FP8, int KB, int NST>
+// The two warpgroups take turns on the matrix units: one starts its products when the other's
+// scores are done, so that softmax of one runs beside products of the other.
+#define TURN_WAIT(c) asm volatile("bar.sync %0, 256;" ::"r"(1 + (c)) : "memory")
+#define TURN_PASS(c) asm volatile("bar.arrive %0, 256;" ::"r"(1 + ((c) ^ 1)) : "memory")
+
+template <int FP8, int KB, int NST, int TURNS>
 DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, const TMap *tv2, u16 *O, i64 ldo, int Sq, int Skv, float sl, float vscale) {
   extern __shared__ __attribute__((aligned(1024))) u8 smem_raw[];
   const u32 QB = FP8 ? 16384 : 32768, TB = KB * 128 * (FP8 ? 1 : 2); // bytes of Q's tile, of one of K or V
@@ -140,12 +145,15 @@ DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, const TMap *t
 #pragma unroll
     for (int i = 0; i < 64; i++) o[i] = 0.f;
     u32 qb = sq + c * 64 * 128; // 64 rows of 128 bytes
+    if (TURNS && c == 1) TURN_PASS(1); // the first turn is warpgroup 0's
     mbar_wait(bars, 0);
     mbar_wait(fK, 0);
+    if (TURNS) TURN_WAIT(c);
     WG_FENCE();
     scores<FP8, KB>(s, qb, sk);
     WG_WAIT(0);
     fence_regs(s);
+    if (TURNS && (c == 0 || nb > 1)) TURN_PASS(c);
     if (lead) mbar_arrive(eK);
     if (nb == 1) mask_tail(s, Skv, l);
     softmax_step(s, m0, m1, l0, l1, a0, a1, sl, OFF);
@@ -153,11 +161,13 @@ DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, const TMap *t
     for (int j = 1; j < nb; j++) {
       mbar_wait(fK + (j % NST) * 8, (j / NST) & 1);
       mbar_wait(fV + ((j - 1) % NST) * 8, ((j - 1) / NST) & 1);
+      if (TURNS) TURN_WAIT(c);
       WG_FENCE();
       scores<FP8, KB>(s, qb, sk + j % NST * TB);
       values<FP8, KB>(o, p, sv + (j - 1) % NST * TB);
       WG_WAIT(1);
       fence_regs(s);
+      if (TURNS && (c == 0 || j < nb - 1)) TURN_PASS(c);
       if (lead) mbar_arrive(eK + (j % NST) * 8);
       if (j == nb - 1) mask_tail(s, Skv - j * KB, l);
       softmax_step(s, m0, m1, l0, l1, a0, a1, sl, OFF);
@@ -188,12 +198,16 @@ DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, const TMap *t
     }
   }
 }
-#define ATTENTION(name, FP8, KB, NST)                                                                                             \
+#define ATTENTION(name, FP8, KB, NST, TURNS)                                                                                      \
   extern "C" __global__ void __launch_bounds__(384, 1) name(const __grid_constant__ TMap tq, const __grid_constant__ TMap tk,      \
       const __grid_constant__ TMap tv, const __grid_constant__ TMap tv2, u16 *O, i64 ldo, int Sq, int Skv, float sl, float vscale) { \
-    attention<FP8, KB, NST>(&tq, &tk, &tv, &tv2, O, ldo, Sq, Skv, sl, vscale);                                                    \
+    attention<FP8, KB, NST, TURNS>(&tq, &tk, &tv, &tv2, O, ldo, Sq, Skv, sl, vscale);                                             \
   }
-ATTENTION(attention_bf16_128, 0, 128, 2)
-ATTENTION(attention_bf16_176, 0, 176, 2)
-ATTENTION(attention_e4m3_128, 1, 128, 4)
-ATTENTION(attention_e4m3_192, 1, 192, 4)
+ATTENTION(attention_bf16_128, 0, 128, 2, 0)
+ATTENTION(attention_bf16_176, 0, 176, 2, 0)
+ATTENTION(attention_bf16_128_turns, 0, 128, 2, 1)
+ATTENTION(attention_bf16_176_turns, 0, 176, 2, 1)
+ATTENTION(attention_e4m3_128, 1, 128, 4, 0)
+ATTENTION(attention_e4m3_192, 1, 192, 4, 0)
+ATTENTION(attention_e4m3_128_turns, 1, 128, 4, 1)
+ATTENTION(attention_e4m3_192_turns, 1, 192, 4, 1)

@@ -106,19 +106,31 @@ func (o Attention) candidates(c *CUDA) []candidate {
 	var all []candidate
 	for _, v := range attentionTiles {
 		if v.d == o.Q.Type {
-			all = append(all, candidate{fmt.Sprintf("own %d", v.keys), func() error { return o.launchOwn(c, v) }})
+			all = append(all, candidate{"own " + v.name(), func() error { return o.launchOwn(c, v) }})
 		}
 	}
 	return all
 }
 
-// attentionTile is one build of the fast kernel: keys a step and stages of K and of V.
+// attentionTile is one build of the fast kernel: keys a step, stages of K and of V, and
+// whether the warpgroups take turns.
 type attentionTile struct {
 	d            DType
 	keys, stages int
+	turns        bool
 }
 
-var attentionTiles = [...]attentionTile{{BF16, 176, 2}, {BF16, 128, 2}, {E4M3, 192, 4}, {E4M3, 128, 4}} //nolint:gochecknoglobals // constant table
+func (v attentionTile) name() string {
+	if v.turns {
+		return fmt.Sprintf("%d_turns", v.keys)
+	}
+	return fmt.Sprint(v.keys)
+}
+
+var attentionTiles = [...]attentionTile{ //nolint:gochecknoglobals // constant table
+	{BF16, 176, 2, false}, {BF16, 176, 2, true}, {BF16, 128, 2, false}, {BF16, 128, 2, true},
+	{E4M3, 192, 4, false}, {E4M3, 192, 4, true}, {E4M3, 128, 4, false}, {E4M3, 128, 4, true},
+}
 
 // headMap describes tiles of rows by rowBytes of one head of a [rows][heads * 128] tensor.
 func (o Attention) headMap(c *CUDA, t Tensor, rows, box int) (*gpu.TensorMap, error) {
@@ -161,7 +173,7 @@ func (o Attention) launchOwn(c *CUDA, v attentionTile) error {
 	const align, barriers = 1024, 256
 	shared := (queries+2*v.stages*v.keys)*HeadDim*o.Q.Type.Bytes() + align + barriers
 	g := gpu.Grid{X: (o.Q.Dim(0) + queries - 1) / queries, Y: o.Heads(), Threads: hopperThreads, SharedBytes: shared}
-	return c.launch("attention", fmt.Sprintf("attention_%v_%d", o.Q.Type, v.keys), g, func(a *gpu.Args) {
+	return c.launch("attention", fmt.Sprintf("attention_%v_%s", o.Q.Type, v.name()), g, func(a *gpu.Args) {
 		a.Map(tq).Map(tk).Map(tv).Map(tv2).Ptr(o.O.Dev).I64(int64(o.O.Stride[0])).I32(o.Q.Dim(0)).I32(o.Keys).
 			F32(o.Scale * math.Log2E).F32(o.ValueScale)
 	})

@@ -48,6 +48,7 @@ func (b *bench) rowKernels() error {
 		bytes float64
 		op    Op
 	}{
+		{"copy of the same size", 4 * n, nil},
 		{"layernorm+modulate", 4 * n, LayerNorm{X: x, Y: y, Gain: gain, Shift: shift, PlusOne: true, Eps: 1e-6}},
 		{"layernorm+modulate f32", 6 * n, LayerNorm{X: r, Y: y, Gain: gain, Shift: shift, PlusOne: true, Eps: 1e-6}},
 		{"layernorm+modulate+e4m3", 3 * n, LayerNorm{X: x, Y: q, Scale: scale, Gain: gain, Shift: shift, PlusOne: true, Eps: 1e-6}},
@@ -65,7 +66,12 @@ func (b *bench) rowKernels() error {
 		{"noise f32", 4 * n, Noise{Y: r, Seed: 1, Sigma: 1}},
 		{"softmax", 4 * n, Softmax{X: x, Y: y, Factor: 1}},
 	} {
-		if err := b.burst(load{name: m.name, shape: "6240 tokens", by: "own", bytes: m.bytes, run: func() error { return b.c.Run(m.op) }}); err != nil {
+		if err := b.burst(load{name: m.name, shape: "6240 tokens", by: "own", bytes: m.bytes, run: func() error {
+			if m.op == nil {
+				return b.c.stream.Copy(y.Dev, x.Dev, int64(2*n))
+			}
+			return b.c.Run(m.op)
+		}}); err != nil {
 			return err
 		}
 	}

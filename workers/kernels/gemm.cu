@@ -7,8 +7,8 @@
 // The epilogue works on the accumulators: row and column scales (e4m3), bias, activation, gate
 // and residual. bf16 without residual leaves through shared memory by the copy engine.
 // Versions: 1 BN = 256 alone; 2 BN by shape, so that the last wave of tiles is fuller; 3 the
-// copy engine writes the output (direct stores cost a fifth of an e4m3 product's time) and
-// clusters share a tile.
+// copy engine writes the output, and clusters share a tile; 4 a second kernel whose warpgroups
+// work on alternate tiles.
 DEV u32 smem_u32(const void *p) {
   u32 a; asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(a) : "l"(p)); return a;
 }
@@ -195,22 +195,108 @@ DEV void gemm(const TMap *ta, const TMap *tb, const TMap *td, const Epilogue &e,
   }
   cluster_sync(); // the other block may still signal this one's barriers
 }
-#define GEMM(name, FP8, BN, STAGES, OUT, CH, BUFS)                                                                              \
-  extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(384, 1)                                                \
-  name(const __grid_constant__ TMap ta, const __grid_constant__ TMap tb, const __grid_constant__ TMap td, void *d, i64 ldd,     \
-       const u16 *bias, const float *gate, const void *res, i64 ldr, const float *sa, const float *sb, int act, int f32,        \
-       int M, int N, int K) {                                                                                                   \
-    Epilogue e = {d, ldd, bias, gate, res, ldr, sa, sb, act, f32};                                                              \
-    gemm<FP8, BN, STAGES, OUT, CH, BUFS>(&ta, &tb, &td, e, M, N, K);                                                            \
+// The same with 128 x 128 tiles, of which the warpgroups work on alternate ones: the epilogue of
+// one runs beside the products of the other.
+template <int FP8, int STAGES, int OUT>
+DEV void gemm_alternate(const TMap *ta, const TMap *tb, const TMap *td, const Epilogue &e, int M, int N, int K) {
+  extern __shared__ __attribute__((aligned(1024))) u8 smem_raw[];
+  const int BN = 128, CH = 64, BUFS = 2;
+  const u32 STAGE = (BM + BN) * 128;
+  const int KE = FP8 ? 128 : 64;
+  u32 base = (smem_u32(smem_raw) + 1023) & ~1023u, out = base + STAGES * STAGE;
+  u32 full = out + (OUT == OUT_BF16 ? 2 * BUFS * 64 * CH * 2 : 0), empty = full + STAGES * 8;
+  u32 rank = cluster_rank();
+  int tm = (M + BM - 1) / BM, tn = ((N + BN - 1) / BN + 1) / 2, tiles = tm * tn, kt = (K + KE - 1) / KE;
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < STAGES; s++) { mbar_init(full + s * 8, 1); mbar_init(empty + s * 8, 2); } // a warpgroup of each block
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  cluster_sync();
+  int wg = threadIdx.x / 128;
+  const int G = 16;
+  if (wg == 0) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (threadIdx.x == 0) {
+      u32 it = 0;
+      for (int t = blockIdx.x / 2; t < tiles; t += gridDim.x / 2) {
+        int g = t / (G * tn), gm = g * G, gs = tm - gm < G ? tm - gm : G;
+        int r = t - g * G * tn, m0 = (gm + r % gs) * BM, n0 = (r / gs * 2 + rank) * BN;
+        for (int k = 0; k < kt; k++, it++) {
+          u32 s = it % STAGES, ph = (it / STAGES) & 1, at = base + s * STAGE;
+          mbar_wait(empty + s * 8, ph ^ 1);
+          mbar_expect(full + s * 8, STAGE);
+          tma2d_both(at + rank * (BM / 2 * 128), ta, full + s * 8, k * KE, m0 + rank * (BM / 2));
+          tma2d(at + BM * 128, tb, full + s * 8, k * KE, n0);
+        }
+      }
+    }
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    u32 it = 0, other = rank ^ 1;
+    bool lead = threadIdx.x % 128 == 0;
+    int turn = wg - 1;
+    if (wg == 2) asm volatile("bar.arrive 3, 256;" ::: "memory"); // the first turn is warpgroup 1's
+    for (int t = blockIdx.x / 2; t < tiles; t += gridDim.x / 2, turn ^= 1) {
+      if (turn) { it += kt; continue; }
+      // Not before the other has seen its last stage: a barrier tells only this phase from the one before.
+      asm volatile("bar.sync %0, 256;" ::"r"(wg + 2) : "memory");
+      int g = t / (G * tn), gm = g * G, gs = tm - gm < G ? tm - gm : G;
+      int r = t - g * G * tn, m0 = (gm + r % gs) * BM, n0 = (r / gs * 2 + rank) * BN;
+      float d[2][BN / 2];
+      for (int k = 0; k < kt; k++, it++) {
+        u32 s = it % STAGES, ph = (it / STAGES) & 1;
+        mbar_wait(full + s * 8, ph);
+        u64 da = desc128(base + s * STAGE), db = desc128(base + s * STAGE + BM * 128);
+        WG_FENCE();
+#pragma unroll
+        for (int q = 0; q < 4; q++)
+#pragma unroll
+          for (int i = 0; i < 2; i++) {
+            if (FP8) wgmma_e4m3(d[i], da + i * 512 + 2 * q, db + 2 * q, (k | q) != 0);
+            else wgmma_bf16(d[i], da + i * 512 + 2 * q, db + 2 * q, (k | q) != 0);
+          }
+        WG_COMMIT();
+        WG_WAIT(1);
+        if (k > 0 && lead) release(empty + (it - 1) % STAGES * 8, other);
+      }
+      asm volatile("bar.arrive %0, 256;" ::"r"(5 - wg) : "memory"); // ids 3 and 4: the other's turn
+      WG_WAIT(0);
+      fence_regs(d[0]);
+      fence_regs(d[1]);
+      if (lead) release(empty + (it - 1) % STAGES * 8, other);
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        int top = m0 + i * 64;
+        i64 r0 = top + (threadIdx.x % 128) / 32 * 16 + threadIdx.x % 32 / 4;
+        finish<BN>(d[i], e, r0, n0, M, N);
+        if (OUT == OUT_BF16) store_tile<BN, CH, BUFS>(d[i], td, out, wg, top - (wg - 1) * 64, n0);
+        else store_direct<BN, OUT>(d[i], e, r0, n0, M, N);
+      }
+    }
+    if (OUT == OUT_BF16 && lead) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  }
+  cluster_sync();
+}
+#define PARAMETERS                                                                                                              \
+  const __grid_constant__ TMap ta, const __grid_constant__ TMap tb, const __grid_constant__ TMap td, void *d, i64 ldd,          \
+  const u16 *bias, const float *gate, const void *res, i64 ldr, const float *sa, const float *sb, int act, int f32, int M, int N, int K
+#define GEMM(name, FP8, BN, STAGES, OUT, CH, BUFS)                                                          \
+  extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(384, 1) name(PARAMETERS) {         \
+    Epilogue e = {d, ldd, bias, gate, res, ldr, sa, sb, act, f32};                                          \
+    gemm<FP8, BN, STAGES, OUT, CH, BUFS>(&ta, &tb, &td, e, M, N, K);                                        \
+  }
+#define ALTERNATE(name, FP8, OUT)                                                                           \
+  extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(384, 1) name(PARAMETERS) {         \
+    Epilogue e = {d, ldd, bias, gate, res, ldr, sa, sb, act, f32};                                          \
+    gemm_alternate<FP8, 6, OUT>(&ta, &tb, &td, e, M, N, K);                                                 \
   }
 #define GEMMS(T, FP8)                                        \
-  GEMM(gemm_##T##_128, FP8, 128, 6, OUT_BF16, 64, 2)         \
-  GEMM(gemm_##T##_160, FP8, 160, 6, OUT_BF16, 32, 1)         \
   GEMM(gemm_##T##_192, FP8, 192, 5, OUT_BF16, 64, 1)         \
   GEMM(gemm_##T##_256, FP8, 256, 4, OUT_BF16, 64, 2)         \
-  GEMM(gemm_##T##_192_res, FP8, 192, 5, OUT_BF16_RES, 64, 1) \
   GEMM(gemm_##T##_256_res, FP8, 256, 4, OUT_BF16_RES, 64, 1) \
-  GEMM(gemm_##T##_192_f32, FP8, 192, 5, OUT_F32, 64, 1)      \
-  GEMM(gemm_##T##_256_f32, FP8, 256, 4, OUT_F32, 64, 1)
+  GEMM(gemm_##T##_256_f32, FP8, 256, 4, OUT_F32, 64, 1)      \
+  ALTERNATE(gemm_##T##_128x128, FP8, OUT_BF16)               \
+  ALTERNATE(gemm_##T##_128x128_res, FP8, OUT_BF16_RES)       \
+  ALTERNATE(gemm_##T##_128x128_f32, FP8, OUT_F32)
 GEMMS(bf16, 0)
 GEMMS(e4m3, 1)

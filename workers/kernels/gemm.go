@@ -109,7 +109,7 @@ func (o Gemm) candidates(c *CUDA) []candidate {
 	var all []candidate
 	for _, v := range gemmTiles {
 		if o.direct() == "" || v.direct {
-			all = append(all, candidate{fmt.Sprintf("own %d", v.bn), func() error { return o.launchOwn(c, v) }})
+			all = append(all, candidate{"own " + v.name, func() error { return o.launchOwn(c, v) }})
 		}
 	}
 	if c.lt != nil && c.lt.supports(o) {
@@ -120,15 +120,16 @@ func (o Gemm) candidates(c *CUDA) []candidate {
 	return all
 }
 
-// gemmTile is one build of the fast kernel: bn columns, its stages, and the staging of the
-// output, chunk columns in each of buffers. direct says that there are builds with plain stores.
+// gemmTile is one build of the fast kernel: bn columns, its stages, and the bytes that stage
+// the output. direct says that there are builds with plain stores.
 type gemmTile struct {
-	bn, stages, chunk, buffers int
-	direct                     bool
+	name               string
+	bn, stages, output int
+	direct             bool
 }
 
 var gemmTiles = [...]gemmTile{ //nolint:gochecknoglobals // constant table
-	{256, 4, 64, 2, true}, {192, 5, 64, 1, true}, {160, 6, 32, 1, false}, {128, 6, 64, 2, false},
+	{"256", 256, 4, 4 * 64 * 64 * 2, true}, {"128x128", 128, 6, 4 * 64 * 64 * 2, true}, {"192", 192, 5, 2 * 64 * 64 * 2, false},
 }
 
 // direct names the build with plain stores that the output needs; "": the copy engine writes it.
@@ -163,19 +164,16 @@ func (o Gemm) launchOwn(c *CUDA, v gemmTile) error {
 	}
 	td, shared := &gpu.TensorMap{}, stagesShared(bm+v.bn, v.stages)
 	if o.direct() == "" {
-		swizzle := gpu.Swizzle128
-		if v.chunk*2 < rowBytes {
-			swizzle = gpu.Swizzle64
-		}
-		if td, err = operandMap(c, o.D, bm/warpgroups, v.chunk*2, swizzle); err != nil {
+		const chunkBytes = 128 // of a row of the staged output
+		if td, err = operandMap(c, o.D, bm/warpgroups, chunkBytes, gpu.Swizzle128); err != nil {
 			return err
 		}
-		shared += warpgroups * v.buffers * bm / warpgroups * v.chunk * 2
+		shared += v.output
 	}
 	m, n := o.A.Dim(0), o.B.Dim(0)
 	pairs := (m + bm - 1) / bm * (((n+v.bn-1)/v.bn + 1) / cluster)
 	g := gpu.Grid{X: cluster * min(pairs, c.ctx.Multiprocessors()/cluster), Threads: hopperThreads, SharedBytes: shared}
-	return c.launch("gemm", fmt.Sprintf("gemm_%v_%d%s", o.A.Type, v.bn, o.direct()), g, func(a *gpu.Args) {
+	return c.launch("gemm", fmt.Sprintf("gemm_%v_%s%s", o.A.Type, v.name, o.direct()), g, func(a *gpu.Args) {
 		a.Map(ta).Map(tb).Map(td)
 		o.epilogueArgs(a)
 		a.I32(m).I32(n).I32(o.A.Dim(1))

@@ -6,10 +6,11 @@
 // Blocks stay and walk over rows: a thread has the same 8 * NV columns of every row, so gain and
 // shift stay in registers, and the next row is fetched while this one is reduced.
 // Versions: 1 a block a row (60 % of the copy rate: gain and shift went through L1 for every
-// row, and nothing was in flight during the reductions); 2 this one.
+// row, and nothing was in flight during the reductions); 2 this one with 8 columns a thread
+// (bound by instructions: a reduction costs as much as 16 columns); 3 with 16.
 template <int IN, int OUT, int NV>
 DEV void layernorm(const void *x, i64 xs, void *y, i64 ys, const float *gain, const float *shift, float one, float *scale, int rows, int d, float eps) {
-  __shared__ float scratch[3][32];
+  __shared__ __attribute__((aligned(8))) float scratch[2][64];
   float g[NV][8], b[NV][8], v[NV][8];
   Raw8<IN> next[NV];
 #pragma unroll
@@ -27,39 +28,31 @@ DEV void layernorm(const void *x, i64 xs, void *y, i64 ys, const float *gain, co
       next[k] = fetch8<IN>(x, (u64)blockIdx.x * xs + c);
     }
   }
-  float n = 1.f / (float)d;
-  for (int row = blockIdx.x; row < rows; row += gridDim.x) {
-    float sum = 0.f, sq = 0.f, top = 0.f;
+  Share share = row_share<NV>(d);
+  int round = 0;
+  for (int row = blockIdx.x; row < rows; row += gridDim.x, round ^= 1) {
+    float top = 0.f, q = 1.f;
 #pragma unroll
     for (int k = 0; k < NV; k++) {
       int c = (k * blockDim.x + threadIdx.x) * 8;
       if (c < d) {
         unpack8<IN>(next[k], v[k]);
-#pragma unroll
-        for (int j = 0; j < 8; j++) sum += v[k][j];
         if (row + (int)gridDim.x < rows) next[k] = fetch8<IN>(x, (u64)(row + gridDim.x) * xs + c);
       }
     }
-    float mean = block_reduce<0>(sum, scratch[0]) * n;
-#pragma unroll
-    for (int k = 0; k < NV; k++) {
-      int c = (k * blockDim.x + threadIdx.x) * 8;
-      if (c < d)
-#pragma unroll
-        for (int j = 0; j < 8; j++) { v[k][j] -= mean; sq += v[k][j] * v[k][j]; }
-    }
-    float inv = rsqrt1(block_reduce<0>(sq, scratch[1]) * n + eps), q = 1.f;
+    F2 moments = block_moments<NV>(v, share, d, scratch[OUT == T_E4M3 ? 0 : round]);
+    float mean = moments.x, inv = rsqrt1(moments.y + eps);
 #pragma unroll
     for (int k = 0; k < NV; k++)
 #pragma unroll
       for (int j = 0; j < 8; j++) {
-        v[k][j] = v[k][j] * inv * g[k][j] + b[k][j];
+        v[k][j] = (v[k][j] - mean) * inv * g[k][j] + b[k][j];
         if (OUT == T_E4M3 && (k * blockDim.x + threadIdx.x) * 8 < d) top = fmax2(top, fabs1(v[k][j]));
       }
     if (OUT == T_E4M3) {
-      top = fmax2(block_reduce<1>(top, scratch[2]), 1e-12f);
-      q = 448.f / top;
-      if (threadIdx.x == 0) scale[row] = top / 448.f;
+      top = fmax2(block_reduce<1>(top, scratch[1]), 1e-12f);
+      q = 448.f * rcp1(top);
+      if (threadIdx.x == 0) scale[row] = top * (1.f / 448.f);
     }
 #pragma unroll
     for (int k = 0; k < NV; k++) {
@@ -74,7 +67,7 @@ DEV void layernorm(const void *x, i64 xs, void *y, i64 ys, const float *gain, co
   }
 }
 #define LAYERNORM(name, IN, OUT, NV)                                                                                                  \
-  extern "C" __global__ void __launch_bounds__(640) name(const void *x, i64 xs, void *y, i64 ys, const float *gain, const float *shift, \
+  extern "C" __global__ void __launch_bounds__(320, NV == 2 ? 2 : 1) name(const void *x, i64 xs, void *y, i64 ys, const float *gain, const float *shift, \
                                                          float one, float *scale, int rows, int d, float eps) {                      \
     layernorm<IN, OUT, NV>(x, xs, y, ys, gain, shift, one, scale, rows, d, eps);                                                     \
   }
@@ -83,5 +76,5 @@ DEV void layernorm(const void *x, i64 xs, void *y, i64 ys, const float *gain, co
   LAYERNORM(layernorm_bf16_e4m3_##NV, T_BF16, T_E4M3, NV) \
   LAYERNORM(layernorm_f32_bf16_##NV, T_F32, T_BF16, NV)   \
   LAYERNORM(layernorm_f32_e4m3_##NV, T_F32, T_E4M3, NV)
-LAYERNORMS(1)
-LAYERNORMS(3)
+LAYERNORMS(2)
+LAYERNORMS(6)

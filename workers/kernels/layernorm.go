@@ -7,20 +7,24 @@ import (
 	"telefuser/workers/gpu"
 )
 
-// columnsMax is the longest row that the kernels with a row in registers take: 640 threads
-// of three vectors of eight elements.
-const columnsMax = 3 * 8 * 640
+// Kernels with a row in registers have at most walkThreads threads with two or six vectors of
+// eight elements each; columnsMax is the longest row that they take.
+const (
+	walkThreads = 320
+	columnsMax  = 6 * 8 * walkThreads
+)
 
 // walk shapes a launch of a kernel whose blocks stay and walk over rows: vectors of eight
-// elements a thread, one or three, and as many blocks as fit on the GPU at once.
-func (c *CUDA) walk(rows, columns int) (vectors int, g gpu.Grid) {
-	const threadsMax, narrow, residentThreads = 640, 8 * 640, 1280 // two blocks of 640 threads fit beside each other
-	vectors = 1
+// elements a thread, and as many blocks as fit on the GPU at once, resident being how many of
+// walkThreads fit on a multiprocessor.
+func (c *CUDA) walk(rows, columns, resident int) (vectors int, g gpu.Grid) {
+	const narrow = 2 * 8 * walkThreads
+	vectors = 2
 	if columns > narrow {
-		vectors = 3
+		vectors = 6
 	}
-	threads := min(rowThreads(columns, vectors), threadsMax)
-	blocks := c.ctx.Multiprocessors() * max(residentThreads/threads, 1)
+	threads := rowThreads(columns, vectors)
+	blocks := c.ctx.Multiprocessors() * (resident * walkThreads / threads)
 	return vectors, gpu.Grid{X: min(rows, blocks), Threads: threads}
 }
 
@@ -91,7 +95,7 @@ func (o LayerNorm) launch(c *CUDA) error {
 		one = 1
 	}
 	d := o.X.Dim(1)
-	vectors, g := c.walk(o.X.Dim(0), d)
+	vectors, g := c.walk(o.X.Dim(0), d, 2)
 	return c.launch("layernorm", fmt.Sprintf("layernorm_%v_%v_%d", o.X.Type, o.Y.Type, vectors), g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).
 			Ptr(o.Gain.Dev).Ptr(o.Shift.Dev).F32(one).Ptr(o.Scale.Dev).I32(o.X.Dim(0)).I32(d).F32(o.Eps)

@@ -152,3 +152,47 @@ DEV float block_reduce(float v, float *scratch /* 32 floats */) {
   v = threadIdx.x % 32 < n ? scratch[threadIdx.x % 32] : (MAX ? -3.4e38f : 0.f);
   return MAX ? warp_max(v) : warp_sum(v);
 }
+// How many of a row's d elements warp w holds, when thread i holds vectors i, i + blockDim, ...
+template <int NV>
+DEV int warp_elements(int w, int d) {
+  int n = 0;
+#pragma unroll
+  for (int k = 0; k < NV; k++) {
+    int left = d / 8 - (k * (int)blockDim.x + w * 32);
+    n += left < 0 ? 0 : left > 32 ? 32 : left;
+  }
+  return n * 8;
+}
+// What block_moments needs to know about the row's length, the same for every row.
+struct Share { float inv, n, all; };
+template <int NV>
+DEV Share row_share(int d) {
+  int w = threadIdx.x / 32, l = threadIdx.x % 32, mine = warp_elements<NV>(w, d);
+  return Share{mine ? 1.f / (float)mine : 0.f, l < (int)(blockDim.x + 31) / 32 ? (float)warp_elements<NV>(l, d) : 0.f, 1.f / (float)d};
+}
+// Mean and mean square deviation of a row, without cancellation: deviations are taken from each
+// warp's own mean, and the warps' means then combined. Vectors past d are left out. One barrier;
+// scratch of 64 floats, not that of the reduction before.
+template <int NV>
+DEV F2 block_moments(const float (&v)[NV][8], const Share &share, int d, float *scratch) {
+  int w = threadIdx.x / 32, l = threadIdx.x % 32, warps = (blockDim.x + 31) / 32;
+  float sum = 0.f, sq = 0.f;
+#pragma unroll
+  for (int k = 0; k < NV; k++)
+    if ((k * (int)blockDim.x + (int)threadIdx.x) * 8 < d)
+#pragma unroll
+      for (int j = 0; j < 8; j++) sum += v[k][j];
+  float mean = warp_sum(sum) * share.inv;
+#pragma unroll
+  for (int k = 0; k < NV; k++)
+    if ((k * (int)blockDim.x + (int)threadIdx.x) * 8 < d)
+#pragma unroll
+      for (int j = 0; j < 8; j++) { float x = v[k][j] - mean; sq += x * x; }
+  sq = warp_sum(sq);
+  if (l == 0) *(F2 *)(scratch + 2 * w) = F2{mean, sq};
+  sync_block();
+  F2 part = l < warps ? *(const F2 *)(scratch + 2 * l) : F2{0.f, 0.f};
+  mean = warp_sum(part.x * share.n) * share.all;
+  float off = part.x - mean;
+  return F2{mean, warp_sum(part.y + share.n * off * off) * share.all};
+}

@@ -24,8 +24,8 @@ DEV void quantise(const void *x, i64 xs, void *y, i64 ys, float *scale, int rows
       }
     }
     top = fmax2(block_reduce<1>(top, scratch[round]), 1e-12f);
-    float q = 448.f / top;
-    if (threadIdx.x == 0) scale[row] = top / 448.f;
+    float q = 448.f * rcp1(top);
+    if (threadIdx.x == 0) scale[row] = top * (1.f / 448.f);
 #pragma unroll
     for (int k = 0; k < NV; k++) {
       int c = (k * blockDim.x + threadIdx.x) * 8;
@@ -37,8 +37,8 @@ DEV void quantise(const void *x, i64 xs, void *y, i64 ys, float *scale, int rows
     }
   }
 }
-extern "C" __global__ void __launch_bounds__(640) quantise_bf16_1(const void *x, i64 xs, void *y, i64 ys, float *scale, int rows, int d) { quantise<1>(x, xs, y, ys, scale, rows, d); }
-extern "C" __global__ void __launch_bounds__(640) quantise_bf16_3(const void *x, i64 xs, void *y, i64 ys, float *scale, int rows, int d) { quantise<3>(x, xs, y, ys, scale, rows, d); }
+extern "C" __global__ void __launch_bounds__(320, 4) quantise_bf16_2(const void *x, i64 xs, void *y, i64 ys, float *scale, int rows, int d) { quantise<2>(x, xs, y, ys, scale, rows, d); }
+extern "C" __global__ void __launch_bounds__(320, 2) quantise_bf16_6(const void *x, i64 xs, void *y, i64 ys, float *scale, int rows, int d) { quantise<6>(x, xs, y, ys, scale, rows, d); }
 // 16 bytes in, 32 out, a thread; a row's last 8 elements may be half a piece.
 extern "C" __global__ void __launch_bounds__(1024) dequantise_bf16(const u8 *x, i64 xs, u16 *y, i64 ys, const float *scale, int d) {
   u64 row = blockIdx.x;

@@ -23,9 +23,14 @@ DEV void rmsnorm_rope(const void *x, i64 xs, const float *weight, const F2 *tabl
       next[k] = fetch8<T_BF16>(x, (u64)blockIdx.x * xs + c);
     }
   }
-  int frame0 = state[0], slot0 = state[1], first = state[2], end = state[3], round = 0;
-  for (int t = blockIdx.x; t < tokens; t += gridDim.x, round ^= 1) {
-    int pos[3] = {frame0 + t / (gh * gw), t / gw % gh, t % gw};
+  // Where a token stands moves by the same step from one of the block's tokens to the next:
+  // additions with carries, where divisions would cost more than the rest.
+  float n = 1.f / (float)d;
+  int first = state[2], end = state[3], round = 0, t0 = blockIdx.x, dt = gridDim.x;
+  int frame = state[0] + t0 / (gh * gw), r = t0 / gw % gh, col = t0 % gw;
+  int dframe = dt / (gh * gw), dr = dt / gw % gh, dcol = dt % gw;
+  int slot = ring ? first + (state[1] - first + t0) % (end - first) : t0, dslot = ring ? dt % (end - first) : dt;
+  for (int t = t0; t < tokens; t += dt, round ^= 1) {
     F2 cs[NV][4];
     float sq = 0.f;
 #pragma unroll
@@ -36,15 +41,18 @@ DEV void rmsnorm_rope(const void *x, i64 xs, const float *weight, const F2 *tabl
 #pragma unroll
         for (int j = 0; j < 8; j++) sq += v[k][j] * v[k][j];
         if (t + (int)gridDim.x < tokens) next[k] = fetch8<T_BF16>(x, (u64)(t + gridDim.x) * xs + c);
+        // Four pairs are 32 bytes of the table's row of one axis, seldom of two.
+        int pair = c % 128 / 2;
+        const F4 *lo = (const F4 *)(table + (u64)(pair < pf ? frame : pair < pf + ph ? r : col) * 64 + pair);
+        F4 a = lo[0], b = lo[1];
+        cs[k][0] = F2{a.x, a.y}; cs[k][1] = F2{a.z, a.w}; cs[k][2] = F2{b.x, b.y}; cs[k][3] = F2{b.z, b.w};
+        if ((pair < pf && pair + 3 >= pf) || (pair < pf + ph && pair + 3 >= pf + ph)) {
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-          int pair = c % 128 / 2 + j;
-          cs[k][j] = table[(u64)(pair < pf ? pos[0] : pair < pf + ph ? pos[1] : pos[2]) * 64 + pair];
+          for (int j = 1; j < 4; j++) cs[k][j] = table[(u64)(pair + j < pf ? frame : pair + j < pf + ph ? r : col) * 64 + pair + j];
         }
       }
     }
-    float inv = rsqrt1(block_reduce<0>(sq, scratch[round]) / (float)d + eps);
-    u64 slot = ring ? (u64)(first + (slot0 - first + t) % (end - first)) : (u64)t;
+    float inv = rsqrt1(block_reduce<0>(sq, scratch[round]) * n + eps);
 #pragma unroll
     for (int k = 0; k < NV; k++) {
       int c = (k * blockDim.x + threadIdx.x) * 8;
@@ -55,20 +63,24 @@ DEV void rmsnorm_rope(const void *x, i64 xs, const float *weight, const F2 *tabl
           v[k][2 * j] = (a * cs[k][j].x - b * cs[k][j].y) * factor;
           v[k][2 * j + 1] = (a * cs[k][j].y + b * cs[k][j].x) * factor;
         }
-        store8<OUT>(y, slot * d + c, v[k]);
+        store8<OUT>(y, (u64)slot * d + c, v[k]);
       }
     }
+    col += dcol; r += dr; frame += dframe; slot += dslot;
+    if (col >= gw) { col -= gw; r++; }
+    if (r >= gh) { r -= gh; frame++; }
+    if (ring && slot >= end) slot -= end - first;
   }
 }
 #define RMSNORM_ROPE(name, OUT, NV)                                                                                               \
-  extern "C" __global__ void __launch_bounds__(640) name(const void *x, i64 xs, const float *weight, const F2 *table,              \
+  extern "C" __global__ void __launch_bounds__(320, NV == 2 ? 2 : 1) name(const void *x, i64 xs, const float *weight, const F2 *table,              \
       const int *state, void *y, int ring, int tokens, int d, int gh, int gw, int pf, int ph, float eps, float factor) {          \
     rmsnorm_rope<OUT, NV>(x, xs, weight, table, state, y, ring, tokens, d, gh, gw, pf, ph, eps, factor);                          \
   }
-RMSNORM_ROPE(rmsnorm_rope_bf16_1, T_BF16, 1)
-RMSNORM_ROPE(rmsnorm_rope_e4m3_1, T_E4M3, 1)
-RMSNORM_ROPE(rmsnorm_rope_bf16_3, T_BF16, 3)
-RMSNORM_ROPE(rmsnorm_rope_e4m3_3, T_E4M3, 3)
+RMSNORM_ROPE(rmsnorm_rope_bf16_2, T_BF16, 2)
+RMSNORM_ROPE(rmsnorm_rope_e4m3_2, T_E4M3, 2)
+RMSNORM_ROPE(rmsnorm_rope_bf16_6, T_BF16, 6)
+RMSNORM_ROPE(rmsnorm_rope_e4m3_6, T_E4M3, 6)
 
 // The values' way into the cache. bf16: rows as they are, [slots][heads * 128].
 extern "C" __global__ void __launch_bounds__(1024) store_values_bf16(const void *x, i64 xs, const int *state, void *y, int d, float factor) {

@@ -36,7 +36,7 @@ func rowCases(quick bool) []Case {
 	var all []Case
 	add := func(name string, f func(s *Side, r rows) kernels.Op) {
 		for _, r := range rowShapes(quick) {
-			all = append(all, Case{fmt.Sprintf("%s/%dx%d+%d", name, r.t, r.d, r.pad), func(s *Side) kernels.Op { return f(s, r) }})
+			all = append(all, Case{Name: fmt.Sprintf("%s/%dx%d+%d", name, r.t, r.d, r.pad), Build: func(s *Side) kernels.Op { return f(s, r) }})
 		}
 	}
 	for _, in := range []kernels.DType{bf16, f32} {
@@ -108,20 +108,20 @@ func cacheCases(quick bool) []Case {
 			if out == e4m3 {
 				b = RoundE4M3
 			}
-			all = append(all, Case{fmt.Sprintf("rope/query/%v/%d", out, h), func(s *Side) kernels.Op {
+			all = append(all, Case{Name: fmt.Sprintf("rope/query/%v/%d", out, h), Build: func(s *Side) kernels.Op {
 				return kernels.RMSNormRoPE{X: s.Strided(bf16, 2, 50, d, 3*d), Weight: s.Normal(f32, 1, d), Table: s.Table(64, axes),
 					State: s.Integers(5, 0, 0, 1), Y: s.Dense(b, out, 50, d), GridH: 3, GridW: 7, Axes: axes, Eps: 1e-6, Factor: 1}
 			}})
 			// A ring of slots 16 to 80 behind 16 that stay; 50 tokens from slot 48 wrap around.
-			all = append(all, Case{fmt.Sprintf("rope/ring/%v/%d", out, h), func(s *Side) kernels.Op {
+			all = append(all, Case{Name: fmt.Sprintf("rope/ring/%v/%d", out, h), Build: func(s *Side) kernels.Op {
 				return kernels.RMSNormRoPE{X: s.Strided(bf16, 2, 50, d, 3*d), Weight: s.Normal(f32, 1, d), Table: s.Table(64, axes),
 					State: s.Integers(2, 48, 16, 80), Y: s.Partial(s.Dense(b, out, 96, d)), InRing: true, GridH: 3, GridW: 7, Axes: axes, Eps: 1e-6, Factor: 0.5}
 			}})
 		}
-		all = append(all, Case{fmt.Sprintf("values/bf16/%d", h), func(s *Side) kernels.Op {
+		all = append(all, Case{Name: fmt.Sprintf("values/bf16/%d", h), Build: func(s *Side) kernels.Op {
 			return kernels.StoreValues{X: s.Strided(bf16, 2, 50, d, 3*d), State: s.Integers(2, 48, 16, 80), Y: s.Partial(s.Dense(RoundBF16, bf16, 96, d)), Factor: 0.5}
 		}})
-		all = append(all, Case{fmt.Sprintf("values/e4m3/%d", h), func(s *Side) kernels.Op {
+		all = append(all, Case{Name: fmt.Sprintf("values/e4m3/%d", h), Build: func(s *Side) kernels.Op {
 			return kernels.StoreValues{X: s.Strided(bf16, 2, 50, d, 3*d), State: s.Integers(2, 48, 16, 80), Y: s.Partial(s.Dense(RoundE4M3, e4m3, d, 96)), Factor: 0.5}
 		}})
 	}
@@ -136,11 +136,11 @@ func pixelCases(quick bool) []Case {
 	}
 	for _, z := range sizes {
 		f, h, w := z[0], z[1], z[2]
-		all = append(all, Case{fmt.Sprintf("i420/u8/%dx%dx%d", f, h, w), func(s *Side) kernels.Op {
+		all = append(all, Case{Name: fmt.Sprintf("i420/u8/%dx%dx%d", f, h, w), Build: func(s *Side) kernels.Op {
 			return kernels.I420{X: s.Bytes(f, h, w, 3), Y: s.Dense(Same, kernels.U8, f, h*w*3/2)}
 		}})
 		for _, d := range []kernels.DType{f32, bf16} {
-			all = append(all, Case{fmt.Sprintf("i420/%v/%dx%dx%d", d, f, h, w), func(s *Side) kernels.Op {
+			all = append(all, Case{Name: fmt.Sprintf("i420/%v/%dx%dx%d", d, f, h, w), Build: func(s *Side) kernels.Op {
 				return kernels.I420{X: s.Normal(d, 0.7, 3, f, h, w), Y: s.Dense(Same, kernels.U8, f, h*w*3/2)}
 			}})
 		}
@@ -152,7 +152,7 @@ func pixelCases(quick bool) []Case {
 				if d == f32 {
 					b = RoundF32
 				}
-				all = append(all, Case{fmt.Sprintf("resize/%v/%v/%v", d, bilinear, r), func(s *Side) kernels.Op {
+				all = append(all, Case{Name: fmt.Sprintf("resize/%v/%v/%v", d, bilinear, r), Build: func(s *Side) kernels.Op {
 					return kernels.Resize{X: s.Normal(d, 1, r[0], r[1], r[2], r[5]), Y: s.Dense(b, d, r[0], r[3], r[4], r[5]), Bilinear: bilinear}
 				}})
 			}
@@ -164,10 +164,10 @@ func pixelCases(quick bool) []Case {
 func noiseCases() []Case {
 	var all []Case
 	for _, n := range []int{1, 4, 1023, 40000} {
-		all = append(all, Case{fmt.Sprintf("noise/f32/%d", n), func(s *Side) kernels.Op {
+		all = append(all, Case{Name: fmt.Sprintf("noise/f32/%d", n), Build: func(s *Side) kernels.Op {
 			return kernels.Noise{Y: s.Dense(Same, f32, n), Seed: s.rand.Uint64(), Stream: s.rand.Uint64(), First: s.rand.Uint64() &^ 3, Sigma: 1.7}
 		}})
-		all = append(all, Case{fmt.Sprintf("noise/bf16/%d", n), func(s *Side) kernels.Op {
+		all = append(all, Case{Name: fmt.Sprintf("noise/bf16/%d", n), Build: func(s *Side) kernels.Op {
 			return kernels.Noise{Y: s.Dense(Same, bf16, n), Seed: s.rand.Uint64(), Sigma: 1}
 		}})
 	}
@@ -183,7 +183,9 @@ func gemmCases(quick bool) []Case {
 	for _, z := range shapes {
 		m, n, k := z[0], z[1], z[2]
 		name := fmt.Sprintf("%dx%dx%d", m, n, k)
-		add := func(kind string, f func(s *Side) kernels.Op) { all = append(all, Case{"gemm/" + kind + "/" + name, f}) }
+		add := func(kind string, f func(s *Side) kernels.Op) {
+			all = append(all, Case{Name: "gemm/" + kind + "/" + name, Build: f})
+		}
 		add("bf16", func(s *Side) kernels.Op {
 			return kernels.Gemm{A: s.Strided(bf16, 1, m, k, k+8), B: s.Normal(bf16, 1, n, k), D: s.Out(RoundBF16, bf16, n+8, m, n)}
 		})
@@ -205,7 +207,18 @@ func gemmCases(quick bool) []Case {
 				Bias: s.Normal(bf16, 100, n), Residual: s.Normal(bf16, 100, m, n)}
 		})
 	}
-	return all
+	if quick {
+		return all
+	}
+	// Several tiles for every block, whose kernels stay and walk over tiles.
+	const m, n, k = 2, 34048, 400
+	return append(all, Case{Name: "gemm/bf16/many", Heavy: true, Build: func(s *Side) kernels.Op {
+		return kernels.Gemm{A: s.Normal(bf16, 1, m, k), B: s.Normal(bf16, 1, n, k), D: s.Dense(RoundBF16, bf16, m, n)}
+	}}, Case{Name: "gemm/e4m3/many", Heavy: true, Build: func(s *Side) kernels.Op {
+		return kernels.Gemm{A: s.Normal(e4m3, 60, m, k), B: s.Normal(e4m3, 60, n, k), D: s.Dense(FastE4M3, bf16, m, n), ScaleA: s.Scales(m), ScaleB: s.Scales(n)}
+	}}, Case{Name: "gemm/bf16/many+f32", Heavy: true, Build: func(s *Side) kernels.Op {
+		return kernels.Gemm{A: s.Normal(bf16, 1, m, k), B: s.Normal(bf16, 1, n, k), D: s.Dense(RoundF32, f32, m, n)}
+	}})
 }
 
 func attentionCases(quick bool) []Case {
@@ -219,12 +232,12 @@ func attentionCases(quick bool) []Case {
 		d := h * kernels.HeadDim
 		name := fmt.Sprintf("%dx%dx%d", q, k, h)
 		for _, odd := range []int{0, 5} {
-			all = append(all, Case{fmt.Sprintf("attention/bf16/%s-%d", name, odd), func(s *Side) kernels.Op {
+			all = append(all, Case{Name: fmt.Sprintf("attention/bf16/%s-%d", name, odd), Build: func(s *Side) kernels.Op {
 				return kernels.Attention{Q: s.Strided(bf16, 1, q, d, 3*d), K: s.Normal(bf16, 1, k+8, d), V: s.Normal(bf16, 1, k+8, d),
 					O: s.Out(RoundBF16, bf16, d+8, q, d), Keys: k - odd, Scale: 0.1, ValueScale: 1}
 			}})
 		}
-		all = append(all, Case{"attention/e4m3/" + name, func(s *Side) kernels.Op {
+		all = append(all, Case{Name: "attention/e4m3/" + name, Build: func(s *Side) kernels.Op {
 			return kernels.Attention{Q: s.Strided(e4m3, 2, q, d, 3*d), K: s.Normal(e4m3, 2, k+8, d), V: s.Normal(e4m3, 2, d, k+32),
 				O: s.Out(ProbE4M3, bf16, d+8, q, d), Keys: k, Scale: 0.025, ValueScale: 0.5}
 		}})
@@ -245,7 +258,7 @@ func convCases(quick bool) []Case {
 		shapes = shapes[:1]
 	}
 	for _, z := range shapes {
-		all = append(all, Case{fmt.Sprintf("conv3d/%v", z), func(s *Side) kernels.Op {
+		all = append(all, Case{Name: fmt.Sprintf("conv3d/%v", z), Build: func(s *Side) kernels.Op {
 			to := (z.t+z.pad-z.kt)/z.st + 1
 			ho, wo := (z.h+z.ss-1)/z.ss, (z.w+z.ss-1)/z.ss
 			o := kernels.Conv3D{X: s.Normal(bf16, 1, z.t, z.h, z.w, z.c), W: s.Normal(bf16, 0.2, z.n, z.kt, z.kh, z.kw, z.c), Bias: s.Normal(bf16, 1, z.n),

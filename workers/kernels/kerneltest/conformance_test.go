@@ -97,7 +97,7 @@ func TestGemmImplementations(t *testing.T) {
 	if *force != "" || *only != "" && !strings.HasPrefix(*only, "gemm") {
 		t.Skip("other cases are asked for")
 	}
-	names := []string{"own 128", "own 160", "own 192"}
+	names := []string{"own 192", "own 128x128"}
 	if *cublaslt != "" {
 		names = append(names, "cublaslt 0", "cublaslt 1")
 	}
@@ -129,7 +129,7 @@ func TestAttentionImplementations(t *testing.T) {
 	if *force != "" || *only != "" && !strings.HasPrefix(*only, "attention") {
 		t.Skip("other cases are asked for")
 	}
-	for _, n := range []string{"own 128", "own 176", "own 192"} {
+	for _, n := range []string{"own 128", "own 176", "own 192", "own 128_turns", "own 176_turns", "own 192_turns"} {
 		t.Run(strings.ReplaceAll(n, " ", "_"), func(t *testing.T) {
 			onGPU(t, kernels.CUDAOptions{Force: n}, "attention")
 		})
