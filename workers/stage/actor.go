@@ -2,7 +2,6 @@ package stage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
@@ -63,13 +62,17 @@ func (a *actor) run(s *Scheduler) {
 	}
 	a.health.Store(int32(HealthRunning))
 	if leave != nil {
-		defer leave()
+		defer func() {
+			if err := guard(func() error { leave(); return nil }); err != nil {
+				death = err
+			}
+		}()
 	}
 	for t := range a.mailbox {
 		current = t
-		err := a.do(s, t)
+		fatal, err := a.do(s, t)
 		current = task{}
-		if fatal := new(fatalError); errors.As(err, &fatal) {
+		if fatal {
 			death = err
 			return
 		}
@@ -84,21 +87,27 @@ func (a *actor) enter() (func(), error) {
 	return a.stage.Enter()
 }
 
-func (a *actor) do(s *Scheduler, t task) error {
+// do does one task and says whether it was the last that the actor can do.
+func (a *actor) do(s *Scheduler, t task) (fatal bool, err error) {
 	if t.release != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.DrainTimeout)
 		defer cancel()
-		err := guard(func() error { return a.stage.Release(ctx, t.release.key) })
+		fatal, err = settle(guard(func() error { return a.stage.Release(ctx, t.release.key) }))
 		s.released(t.release, a.index, err)
-		return err
+		return fatal, err
 	}
 	var out Values
-	err := guard(func() (err error) {
-		out, err = a.stage.Run(t.invocation.ctx, t.invocation.Invocation)
+	fatal, err = settle(guard(func() (err error) {
+		ctx := t.invocation.ctx
+		if ctx.Err() != nil { // stopped while it lay in the mailbox
+			return context.Cause(ctx)
+		}
+		t.invocation.begun = true
+		out, err = a.stage.Run(ctx, t.invocation.Invocation)
 		return err
-	})
+	}))
 	s.finished(t.invocation, out, err, time.Now())
-	return err
+	return fatal, err
 }
 
 // guard turns a panic into an error: it fails one session, not the process.

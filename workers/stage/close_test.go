@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +52,51 @@ func TestCloseWaitsForWhatIsInFlight(t *testing.T) {
 		}
 		clean(t, s)
 	})
+}
+
+// goroutine is the number of the calling goroutine.
+func goroutine() string {
+	line := make([]byte, 64)
+	return strings.Fields(string(line[:runtime.Stack(line, false)]))[1]
+}
+
+func TestEachStageHasOneGoroutine(t *testing.T) {
+	j := &journal{}
+	spec := worldSpec(j)
+	for i := range spec.Stages {
+		s := &spec.Stages[i]
+		run := s.Run
+		s.Enter = func() (func(), error) {
+			j.add(s.ID + goroutine())
+			return func() { j.add(s.ID + goroutine()) }, nil
+		}
+		s.Run = func(ctx context.Context, in stage.Invocation) (stage.Values, error) {
+			j.add(s.ID + goroutine())
+			return run(ctx, in)
+		}
+		s.Release = func(context.Context, stage.SessionKey) error {
+			j.add(s.ID + goroutine())
+			return nil
+		}
+	}
+	s, stop := start(t, spec, stage.Config{})
+	x := open(t, s, "s", 1)
+	feed(t, x, 3)
+	if _, err := drain(t, x); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, x)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	lines := j.list()
+	if len(lines) != 18 {
+		t.Errorf("%d calls: %q", len(lines), lines)
+	}
+	slices.Sort(lines)
+	if places := slices.Compact(lines); len(places) != 3 {
+		t.Errorf("calls on %q", places)
+	}
 }
 
 func TestReleaseRunsOnTheOwningActor(t *testing.T) {

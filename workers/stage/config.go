@@ -16,7 +16,8 @@ const (
 
 // Config bounds a scheduler. The zero value means the defaults.
 type Config struct {
-	// SessionsMax is how many sessions may be held, those that are cleaning up included. Default 16.
+	// SessionsMax is how many sessions may be held, those included that are cleaning up or were given up and have a task
+	// that does not end. Default 16.
 	SessionsMax int
 	// DrainTimeout is how long a closing session may wait for its invocations, and then again for each release. Default 5 s.
 	DrainTimeout time.Duration

@@ -41,23 +41,24 @@ func (s *Scheduler) deliver(key Key, out Values, err error, at time.Time) {
 	if x.poisoned {
 		s.diag.OrphanedResults++
 	}
-	inv := x.inFlight[key.ID]
+	inv, now := x.inFlight[key.ID], time.Now() // all moments but at are the lock's, so that none is before an earlier one
 	delete(x.inFlight, key.ID)
 	x.facts.completed(inv.fact, at)
 	station := &x.stations[inv.node]
+	station.touched = station.touched || inv.begun
 	if station.running--; station.running == 0 {
 		station.idle.begin(at)
 	}
 	if err == nil {
-		err = s.fill(x, inv, out, at)
+		err = s.fill(x, inv, out, now)
 	}
 	if err != nil || x.phase != phaseOpen {
 		x.unreserve(inv)
 	}
 	if err != nil && x.phase == phaseOpen {
-		s.stop(x, &StageError{Key: key, Err: err}, at)
+		s.stop(x, &StageError{Key: key, Err: err}, now)
 	}
-	s.advance(x, time.Now())
+	s.advance(x, now)
 }
 
 // stale says whether a later epoch of the key's session is or was there.

@@ -73,5 +73,26 @@ type fatalError struct{ err error }
 func (e *fatalError) Error() string { return e.err.Error() }
 func (e *fatalError) Unwrap() error { return e.err }
 
+// settledError is a fatal error whose actor has died of it. It hides the mark: other stages see the error as the cause of their
+// contexts and may return it, and must not die of it too.
+type settledError struct{ err error }
+
+func (e *settledError) Error() string        { return e.err.Error() }
+func (e *settledError) Is(target error) bool { return errors.Is(e.err, target) }
+func (e *settledError) As(target any) bool {
+	if _, mark := target.(**fatalError); mark {
+		return false
+	}
+	return errors.As(e.err, target)
+}
+
+// settle says whether err is fatal, and takes the mark off.
+func settle(err error) (fatal bool, settled error) {
+	if mark := new(fatalError); errors.As(err, &mark) {
+		return true, &settledError{err}
+	}
+	return false, err
+}
+
 // Fatal marks an error after which the stage's actor can do no further work, such as a lost device. It fails every session.
 func Fatal(err error) error { return &fatalError{err} }

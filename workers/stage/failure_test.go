@@ -127,6 +127,45 @@ func TestDeadActorFailsAll(t *testing.T) {
 	}
 }
 
+func TestDeathDoesNotSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		spec := failing(&journal{}, 0, func(context.Context, stage.Invocation) (stage.Values, error) {
+			pause(1) // until denoise works for good and waits has its place in the mailbox
+			return nil, stage.Fatal(errStage)
+		})
+		denoise := spec.Stages[1].Run
+		spec.Stages[1].InFlightGlobal = 2
+		spec.Stages[1].Run = func(ctx context.Context, in stage.Invocation) (stage.Values, error) {
+			if in.Session == "good" {
+				<-ctx.Done()
+				return nil, context.Cause(ctx) // the death of decode
+			}
+			return denoise(ctx, in)
+		}
+		s, stop := start(t, spec, stage.Config{})
+		bad, good, waits := open(t, s, "bad", 1), open(t, s, "good", 1), open(t, s, "waits", 1)
+		push(t, good, 0, control.Of("k"))
+		push(t, waits, 0, control.Of("k"))
+		push(t, bad, 0, request.Of(0), control.Of("k"))
+		push(t, good, 0, request.Of(0))
+		push(t, waits, 0, request.Of(0))
+		if _, err := waits.Next(t.Context()); !errors.Is(err, stage.ErrActorDead) || !errors.Is(err, errStage) {
+			t.Errorf("next: %v", err)
+		}
+		closed(t, good)
+		closed(t, waits) // denoise never began for it
+		if err := bad.Close(t.Context()); !errors.Is(err, stage.ErrPoisoned) {
+			t.Errorf("close of bad: %v", err)
+		}
+		if err := stop(); !errors.Is(err, errStage) {
+			t.Errorf("run: %v", err)
+		}
+		if h := s.Health(); h["decode"] != stage.HealthFailed || h["denoise"] != stage.HealthClosed {
+			t.Errorf("health %v", h)
+		}
+	})
+}
+
 func TestActorThatCannotStart(t *testing.T) {
 	spec := worldSpec(&journal{})
 	spec.Stages[1].Enter = func() (func(), error) { return nil, errStage }

@@ -7,6 +7,7 @@ import (
 )
 
 // Open starts a session. Its epoch must be above that of every earlier session of the same id. The caller must Close it.
+// It may be opened and pushed to before Run, which starts the work.
 // It fails with ErrClosed, ErrActorDead, ErrPoisoned, ErrExists, ErrStale or ErrFull.
 func (s *Scheduler) Open(id string, epoch int64) (*Session, error) {
 	s.mu.Lock()

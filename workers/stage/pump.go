@@ -128,7 +128,7 @@ func (s *Scheduler) start(x *Session, i int, seq int64, now time.Time) {
 		x.facts.idled(n.ID, over, was)
 	}
 	at.running++
-	at.next, at.touched = seq+1, true
+	at.next = seq + 1
 	s.stages[i].inFlight++
 	if n.group >= 0 {
 		s.groups[n.group]++

@@ -82,8 +82,19 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	actors.Wait()
 	close(quit)
 	janitor.Wait()
+	return s.over()
+}
+
+// over checks that all capacity came back.
+func (s *Scheduler) over() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for i := range s.stages {
+		s.diag.SlotLeaks += int64(s.stages[i].inFlight)
+	}
+	for _, n := range s.groups {
+		s.diag.SlotLeaks += int64(n)
+	}
 	return s.death
 }
 

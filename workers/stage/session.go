@@ -47,7 +47,7 @@ type Session struct {
 type station struct {
 	next    int64 // the frontier of a strict stage
 	running int
-	touched bool // the stage may keep state
+	touched bool // the stage has worked, so it may keep state
 	idle    idle
 }
 
@@ -57,6 +57,7 @@ type invocation struct {
 	session *Session
 	ctx     context.Context
 	node    int
+	begun   bool // the actor's, until it is delivered
 	fact    InvocationFact
 }
 
