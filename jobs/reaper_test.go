@@ -195,6 +195,21 @@ func TestHealthyTicketIsLeftAlone(t *testing.T) {
 	}
 }
 
+// A job that came back waits anew, however old it is.
+func TestQueueTimeoutCountsFromTheReturn(t *testing.T) {
+	each(t, jobs.Config{}, func(t *testing.T, b *bundle) {
+		job := b.create(t, "alice")
+		if _, err := b.claim(t, job.ID, 0).Requeue(t.Context(), jobs.CauseDraining); err != nil {
+			t.Fatal(err)
+		}
+		b.moveQueued(t, job.ID, time.Now().Add(-2*b.cfg.QueueTimeout).UnixMilli())
+		b.reap(t)
+		if got := b.state(t, "alice", job.ID); got != "queued" {
+			t.Errorf("the job is %s", got)
+		}
+	})
+}
+
 func TestSweepMakesGarbageOfExpired(t *testing.T) {
 	each(t, jobs.Config{RetentionTTL: 100 * time.Millisecond}, func(t *testing.T, b *bundle) {
 		job := b.create(t, "alice")
@@ -294,6 +309,7 @@ func TestRedisAway(t *testing.T) {
 	away := time.NewTimer(2 * b.cfg.LeaseTTL)
 	<-away.C
 	close(commit)
+	eventually(t, func() bool { return b.scrape(t)["telefuser_jobs_commit_retries_total"] != "0" })
 	b.mini.SetError("")
 	b.eventuallyState(t, job.ID, "completed")
 	if n := runs.Load(); n != 1 {
