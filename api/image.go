@@ -3,14 +3,13 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"io"
 	"net/url"
 	"strings"
-
-	"crypto/sha256"
 
 	"telefuser/jobs"
 )

@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -106,9 +109,21 @@ var makeClip = sync.OnceValues(func() ([]byte, error) {
 
 // testPNG is a real picture of a size.
 func testPNG(t testing.TB, width, height int) []byte {
-	return testImage(t, width, height, "png", "png")
+	t.Helper()
+	img := image.NewRGBA(image.Rect(0, 0, width, height))
+	for y := range height {
+		for x := range width {
+			img.SetRGBA(x, y, color.RGBA{uint8(x), uint8(y), uint8(x ^ y), 255})
+		}
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, img); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }
 
+// testImage is a picture of another type.
 func testImage(t testing.TB, width, height int, codec, extension string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "in."+extension)
