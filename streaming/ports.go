@@ -21,17 +21,21 @@ type Chunk struct {
 	State []byte
 }
 
-// Source is one session on an engine.
+// Source is one session on an engine. Next and Control are never called at the same time.
 type Source interface {
-	// Next makes the next chunk; io.EOF after the last of a bounded session.
+	// Next makes the next chunk; io.EOF after the last of a bounded session. The frames belong to the caller.
 	Next(ctx context.Context) (Chunk, error)
+	// Control feeds one change, which takes effect in the next chunk; its ID comes back in that chunk's ControlIDs. The ids of controls that a newer one
+	// replaced need not come back. ErrBadControl (wrapped) refuses this control alone.
 	Control(ctx context.Context, c Control) error
+	// Close frees the session's state. It is called once.
 	Close() error
 }
 
 // Engine opens sources. Its implementation is the engine supervisor, plugged in by the program.
 type Engine interface {
-	// Open starts s, from s.State when there is one.
+	// Open starts s, from s.State when there is one; s.Facts.PublishedFrames of a bounded session have been delivered then. ErrEngineLost (wrapped), here and
+	// from a Source, says that the engine's process died, so that the session may go on elsewhere; every other error is the session's own end.
 	Open(ctx context.Context, s Session) (Source, error)
 	// Ready answers nil while an engine is loaded.
 	Ready() error
@@ -42,7 +46,8 @@ type Rooms interface {
 	// Create makes the room before anybody is told of it; Delete ends it for everybody in it. Both are idempotent.
 	Create(ctx context.Context, room string) error
 	Delete(ctx context.Context, room string) error
-	// Join enters the room as the publisher of an epoch; a newer epoch's join puts the older one out.
+	// Join enters the room as the publisher of an epoch; a newer epoch's join puts the older one out. The publisher's first events name everybody who is
+	// there already. The picture's track need not be published before WaitSubscribed or the first WriteFrame.
 	Join(ctx context.Context, j Join) (Publisher, error)
 	// Token lets one identity in, with nothing but its role's rights, for ttl.
 	Token(room, identity string, role Role, ttl time.Duration) (string, error)
@@ -74,11 +79,14 @@ type Join struct {
 
 // Publisher is one joined room. WriteFrame is called by one goroutine, the rest by any.
 type Publisher interface {
+	// WaitSubscribed publishes the picture's track and returns when identity receives it.
+	WaitSubscribed(ctx context.Context, identity string) error
 	// WriteFrame encodes and sends one frame now; pacing is the caller's. It answers how long the encoder took.
 	WriteFrame(ctx context.Context, f media.Frame, pts time.Duration) (encode time.Duration, err error)
 	// Send publishes one message on a topic; reliable ones arrive in order.
 	Send(ctx context.Context, topic string, payload []byte, reliable bool) error
-	// Events are what happens in the room; the channel is closed when the room is lost or left. It is bounded: a flood is dropped and counted.
+	// Events are what happens in the room; the channel is closed when the room is lost or left, after EventLost, EventRoomDeleted or EventReplaced where
+	// one of them is why. It is bounded: control messages beyond it are dropped and counted, the other events never are.
 	Events() <-chan Event
 	// Close leaves the room.
 	Close() error
@@ -97,10 +105,14 @@ type Event struct {
 
 // The kinds of events.
 const (
-	EventControl     = "control"
-	EventJoined      = "joined"
-	EventLeft        = "left"
+	// EventControl is a message of the controller's on TopicControl.
+	EventControl = "control"
+	// EventJoined and EventLeft are clients who come and go; publishers of ours are none.
+	EventJoined = "joined"
+	EventLeft   = "left"
+	// EventReconnected says that the connection was away for a moment and media flows again.
 	EventReconnected = "reconnected"
+	// EventLost says that the connection is gone for good: join again. EventRoomDeleted: there is nothing to join. EventReplaced: a newer epoch is here.
 	EventLost        = "lost"
 	EventRoomDeleted = "room_deleted"
 	EventReplaced    = "replaced"

@@ -45,9 +45,10 @@ type Spec struct {
 	Delivery Delivery `json:"delivery"`
 	// Controller is the identity of the only participant that is obeyed.
 	Controller string `json:"controller"`
-	// Parameters are the contract's extension fields; Script, where it is not empty, are timed keys that play without a controller.
+	// Parameters are the contract's extension fields.
 	Parameters map[string]any `json:"parameters,omitempty"`
-	// ControlIdleTimeout parks the session's execution after so long without a control; SessionTimeout ends the session.
+	// ControlIdleTimeout is how long after its last control a session still counts as active; after it the session gives the model up to whoever is. 0 means
+	// always active. SessionTimeout ends the session, counted from its first claim; 0 takes the store's.
 	ControlIdleTimeout time.Duration `json:"control_idle_timeout"`
 	SessionTimeout     time.Duration `json:"session_timeout"`
 }
@@ -57,8 +58,10 @@ type Session struct {
 	ID     string
 	Tenant string
 	Status Status
-	// Epoch counts the owners so far; it is the fence of every write.
+	// Epoch counts the claims so far; it is the fence of every write.
 	Epoch int
+	// Position is the 1-based place in the queue; 0 when it does not wait.
+	Position int
 	// Room is random and never used again. Worker owns the current epoch.
 	Room   string
 	Worker string
@@ -90,6 +93,7 @@ const (
 	ReasonRoomEmpty        = "room_empty"
 	ReasonRoomDeleted      = "room_deleted"
 	ReasonQueueTimeout     = "queue_timeout"
+	ReasonControlIdle      = "control_idle"
 	ReasonWorkerLost       = "worker_lost"
 	ReasonPipelineFailed   = "pipeline_failed"
 	ReasonMediaLost        = "media_lost"
