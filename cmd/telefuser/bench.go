@@ -42,13 +42,13 @@ func (f *benchFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.debugAddr, "debug-addr", "", "loopback address at which the started API serves profiles")
 }
 
-// report prints a result as JSON, or for people.
-func (f *benchFlags) report(w io.Writer, result any, people func(io.Writer) error) error {
+// report prints a result as JSON, or the text for people.
+func (f *benchFlags) report(w io.Writer, result any, text string) error {
 	if f.json {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return e.Encode(result)
 	}
-	fmt.Fprintln(w, bench.ReadMachine())
-	return people(w)
+	_, err := fmt.Fprintf(w, "%s\n%s", bench.ReadMachine(), text)
+	return err
 }

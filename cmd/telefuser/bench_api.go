@@ -118,7 +118,7 @@ func (b *benchAPI) run(ctx context.Context, w io.Writer) error {
 			runs = append(runs, run)
 		}
 	}
-	return b.report(w, runs, func(w io.Writer) error { return bench.WriteTable(w, runs) })
+	return b.report(w, runs, bench.Table(runs))
 }
 
 func (b *benchAPI) source(kind string, ids []string) (bench.Source, error) {

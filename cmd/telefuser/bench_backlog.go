@@ -48,11 +48,6 @@ func benchBacklog(ctx context.Context, flags benchFlags, plan bench.BacklogPlan,
 	if err != nil {
 		return err
 	}
-	return flags.report(w, result, func(w io.Writer) error {
-		if err := bench.WriteTable(w, result.Runs); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(w, "redis: %.0f bytes for each job, from %d to %d queued\n", result.RedisBytesPerJob, plan.Few, plan.Queued)
-		return err
-	})
+	return flags.report(w, result, bench.Table(result.Runs)+
+		fmt.Sprintf("redis: %.0f bytes for each job, from %d to %d queued\n", result.RedisBytesPerJob, plan.Few, plan.Queued))
 }

@@ -80,11 +80,7 @@ func benchDispatch(ctx context.Context, flags benchFlags, n int, w io.Writer) er
 	}
 	report.Jobs = len(starts)
 	report.StartMS, report.EndMS = bench.NewQuantiles(starts, 0), bench.NewQuantiles(ends, 0)
-	return flags.report(w, report, func(w io.Writer) error {
-		fmt.Fprintf(w, "accepted to started, %d jobs:   %s\n", report.Jobs, report.StartMS)
-		_, err := fmt.Fprintf(w, "accepted to completed, %d jobs: %s\n", report.Jobs, report.EndMS)
-		return err
-	})
+	return flags.report(w, report, fmt.Sprintf("%d jobs\naccepted to started:   %s\naccepted to completed: %s\n", report.Jobs, report.StartMS, report.EndMS))
 }
 
 // runOne creates a video and waits until it is done.
@@ -126,7 +122,7 @@ func callJSON(ctx context.Context, t bench.Target, method, path string, body io.
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(res.Body, demoBodyBytes))
 	if err != nil {
 		return err

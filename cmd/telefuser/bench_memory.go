@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,6 +39,19 @@ type memoryResult struct {
 	Readers       *bench.ReaderResult   `json:"readers,omitempty"`
 }
 
+// String is for people.
+func (r memoryResult) String() string {
+	text := fmt.Sprintf("%s: API %.1f MiB over its idle %.1f MiB, load average %s\n", r.Name, mebibytes(r.OverIdleBytes),
+		mebibytes(r.Processes[0].RSSBytesStart), r.Machine.LoadAverage())
+	if u := r.Uploads; u != nil {
+		text += fmt.Sprintf("  %d uploads in %.1f s, errors %v, each: %s\n", u.Uploads, u.ElapsedS, u.Errors, u.MS)
+	}
+	if s := r.Readers; s != nil {
+		text += fmt.Sprintf("  %d readers took %.1f MiB, the slowest %.2f MiB, errors %v\n", s.Readers, mebibytes(s.Bytes), mebibytes(s.BytesMin), s.Errors)
+	}
+	return text
+}
+
 func newBenchMemoryCommand() *cobra.Command {
 	b := &benchMemory{}
 	cmd := &cobra.Command{
@@ -68,19 +82,11 @@ func (b *benchMemory) run(ctx context.Context, w io.Writer) error {
 		}
 		results = append(results, r)
 	}
-	return b.report(w, results, func(w io.Writer) error {
-		for _, r := range results {
-			fmt.Fprintf(w, "%s: API %.1f MiB over its idle %.1f MiB, load average %s\n", r.Name, mebibytes(r.OverIdleBytes),
-				mebibytes(r.Processes[0].RSSBytesStart), r.Machine.LoadAverage())
-			if u := r.Uploads; u != nil {
-				fmt.Fprintf(w, "  %d uploads in %.1f s, errors %v, each: %s\n", u.Uploads, u.ElapsedS, u.Errors, u.MS)
-			}
-			if s := r.Readers; s != nil {
-				fmt.Fprintf(w, "  %d readers took %.1f MiB, the slowest %.2f MiB, errors %v\n", s.Readers, mebibytes(s.Bytes), mebibytes(s.BytesMin), s.Errors)
-			}
-		}
-		return nil
-	})
+	var text strings.Builder
+	for _, r := range results {
+		text.WriteString(r.String())
+	}
+	return b.report(w, results, text.String())
 }
 
 func (b *benchMemory) inStack(ctx context.Context, measure func(context.Context, *benchStack) (memoryResult, error)) (memoryResult, error) {

@@ -200,7 +200,7 @@ func startBenchRole(ctx context.Context, logFile string, args ...string) (*bench
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }() // the child has its own
 	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Env, cmd.Stdout, cmd.Stderr = engineEnv(config.Environ()), log, log
@@ -240,6 +240,6 @@ func freeLoopbackPort(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer ln.Close()
+	defer func() { _ = ln.Close() }()
 	return ln.Addr().(*net.TCPAddr).Port, nil
 }

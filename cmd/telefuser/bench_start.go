@@ -70,13 +70,11 @@ func benchStart(ctx context.Context, flags benchFlags, runs int, idle time.Durat
 		return err
 	}
 	report.APIRSSBytes = usage.RSSBytes
-	return flags.report(w, report, func(w io.Writer) error {
-		for _, r := range report.Dev {
-			fmt.Fprintf(w, "dev: ready after %.0f ms, %.1f MiB after %s\n", r.ReadyMS, mebibytes(r.RSSBytes), idle)
-		}
-		_, err := fmt.Fprintf(w, "api: %.1f MiB after %s\n", mebibytes(report.APIRSSBytes), idle)
-		return err
-	})
+	text := ""
+	for _, r := range report.Dev {
+		text += fmt.Sprintf("dev: ready after %.0f ms, %.1f MiB after %s\n", r.ReadyMS, mebibytes(r.RSSBytes), idle)
+	}
+	return flags.report(w, report, text+fmt.Sprintf("api: %.1f MiB after %s\n", mebibytes(report.APIRSSBytes), idle))
 }
 
 // startDevOnce starts dev in a directory of its own, and stops it again.
@@ -85,7 +83,7 @@ func startDevOnce(ctx context.Context, parent string, idle time.Duration) (bench
 	if err != nil {
 		return benchStartResult{}, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // temporary, and told of nowhere
 	self, err := os.Executable()
 	if err != nil {
 		return benchStartResult{}, fmt.Errorf("own program: %w", err)

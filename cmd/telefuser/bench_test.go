@@ -33,7 +33,7 @@ func benchProgram(t *testing.T) string {
 func benchJSON(t *testing.T, program string, into any, args ...string) {
 	t.Helper()
 	// A name shorter than t.TempDir's: the engine's socket must fit into the 108 bytes of a socket's path.
-	dir, err := os.MkdirTemp("", "bench")
+	dir, err := os.MkdirTemp("", "bench") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}

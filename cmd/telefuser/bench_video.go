@@ -79,12 +79,11 @@ func benchVideo(ctx context.Context, flags benchFlags, body string, frames, runs
 		}
 		report.Videos = append(report.Videos, r)
 	}
-	return flags.report(w, report, func(w io.Writer) error {
-		for _, r := range report.Videos {
-			fmt.Fprintf(w, "%.1f frames/s: %.0f ms, inference %s, encode %s, store %s\n", r.FPS, r.RunMS, inMS(r.InferenceMS), inMS(r.EncodeMS), inMS(r.StoreMS))
-		}
-		return nil
-	})
+	text := ""
+	for _, r := range report.Videos {
+		text += fmt.Sprintf("%.1f frames/s: %.0f ms, inference %s, encode %s, store %s\n", r.FPS, r.RunMS, inMS(r.InferenceMS), inMS(r.EncodeMS), inMS(r.StoreMS))
+	}
+	return flags.report(w, report, text)
 }
 
 func nanosToMS(ns *int64) *float64 {

@@ -68,7 +68,7 @@ func (c *conn) exchange(ctx context.Context, request []byte) (status int, keep b
 	if err != nil {
 		return 0, false, fmt.Errorf("bench: answer: %w", err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	c.body.Reset()
 	n, err := c.body.ReadFrom(io.LimitReader(res.Body, answerBytesMax))
 	if err != nil {

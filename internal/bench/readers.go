@@ -84,7 +84,7 @@ func sip(ctx context.Context, client *http.Client, t Target, plan ReaderPlan) (n
 	if err != nil {
 		return 0, 0, err
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	ticker := time.NewTicker(readEvery)
 	defer ticker.Stop()
 	each := int64(plan.BytesPerSecond) * int64(readEvery) / int64(time.Second)

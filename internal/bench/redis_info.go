@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -21,7 +22,7 @@ func RedisMemory(ctx context.Context, addr string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("bench: redis: %w", err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	deadline, _ := ctx.Deadline()
 	if err := c.SetDeadline(deadline); err != nil {
 		return 0, fmt.Errorf("bench: redis: %w", err)
@@ -41,5 +42,5 @@ func RedisMemory(ctx context.Context, addr string) (int64, error) {
 		}
 		return n, nil
 	}
-	return 0, fmt.Errorf("%w: redis tells no used_memory (%v)", ErrTarget, lines.Err())
+	return 0, errors.Join(fmt.Errorf("%w: redis tells no used_memory", ErrTarget), lines.Err())
 }

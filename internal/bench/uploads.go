@@ -78,7 +78,7 @@ func upload(ctx context.Context, client *http.Client, t Target, path string, for
 	if err != nil {
 		return 0, err
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	_, err = io.Copy(io.Discard, res.Body)
 	return res.StatusCode, err
 }
