@@ -98,7 +98,7 @@ func (a *actor) do(s *Scheduler, t task) (fatal bool, err error) {
 	}
 	var out Values
 	fatal, err = settle(guard(func() (err error) {
-		ctx := t.invocation.ctx
+		ctx := t.invocation.session.ctx
 		if ctx.Err() != nil { // stopped while it lay in the mailbox
 			return context.Cause(ctx)
 		}

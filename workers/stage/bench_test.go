@@ -16,6 +16,7 @@ func BenchmarkInvocation(b *testing.B) {
 }
 
 func benchFlow(b *testing.B, sessions int) {
+	b.Helper()
 	g, err := stage.Build(worldSpec(&journal{}))
 	if err != nil {
 		b.Fatal(err)

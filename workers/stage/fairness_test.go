@@ -20,6 +20,7 @@ func TestTurnsAreFair(t *testing.T) {
 }
 
 func fairRun(t *testing.T, seed uint64) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
 	in, out := stage.NewArtifact[int]("in"), stage.NewArtifact[int]("out")
 	const chunks = 12

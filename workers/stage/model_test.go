@@ -37,6 +37,7 @@ func TestModel(t *testing.T) {
 }
 
 func modelRun(t *testing.T, seed uint64) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	w := newWorld(seed, randomShape(rng), [...]faults{
 		{}, {fail: 40}, {panics: 40, short: 40}, {stubborn: 60}, {release: 8, fail: 60}, {fatal: 80}, {fail: 60, stubborn: 90, fatal: 200, release: 20},

@@ -105,7 +105,7 @@ func (x *Session) complete(n *node, seq int64) bool {
 func (s *Scheduler) start(x *Session, i int, seq int64, now time.Time) {
 	n, at := &s.graph.nodes[i], &x.stations[i]
 	s.nextID++
-	inv := &invocation{session: x, ctx: x.ctx, node: i, Invocation: Invocation{
+	inv := &invocation{session: x, node: i, Invocation: Invocation{
 		Key:    Key{SessionKey: x.key, Sequence: seq, Stage: n.ID, ID: s.nextID},
 		Final:  seq == x.count-1,
 		Inputs: make(Values, len(n.in)),

@@ -66,7 +66,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 	var actors, janitor sync.WaitGroup
 	for _, a := range s.actors {
-		actors.Go(func() { a.run(s) })
+		actors.Go(func() { a.run(s) }) //nolint:contextcheck // releases run on after ctx, within the drain timeout
 	}
 	quit := make(chan struct{})
 	janitor.Go(func() { s.sweep(quit) })

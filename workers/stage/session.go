@@ -18,7 +18,7 @@ const (
 type Session struct {
 	sched  *Scheduler
 	key    SessionKey
-	ctx    context.Context // every invocation's; lives as long as the session
+	ctx    context.Context //nolint:containedctx // the session's own life, which every invocation runs in
 	cancel context.CancelCauseFunc
 
 	phase    phase
@@ -55,7 +55,6 @@ type station struct {
 type invocation struct {
 	Invocation
 	session *Session
-	ctx     context.Context
 	node    int
 	begun   bool // the actor's, until it is delivered
 	fact    InvocationFact
