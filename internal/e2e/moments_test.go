@@ -43,7 +43,7 @@ func TestFaultAnyProcessDiesAtAnyMoment(t *testing.T) {
 func diesAtMoment(m moment, kill func(*stack), attemptsMax int) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
-		s := startStack(t, stackOptions{})
+		s := startStack(t, stackOptions{syncAlways: true})
 		s.awaitEngine("worker0")
 		request := midway("whatever happens")
 		if !m.made {

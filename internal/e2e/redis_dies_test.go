@@ -12,7 +12,7 @@ import (
 // TestFaultRedisDies kills redis-server, with jobs running and waiting, and starts it again from its append-only file.
 func TestFaultRedisDies(t *testing.T) {
 	t.Parallel()
-	s := startStack(t, stackOptions{})
+	s := startStack(t, stackOptions{syncAlways: true})
 	running := s.client.create(t, long("it runs on"))
 	f := follow(t, s.client, running.ID)
 	waitFor(t, videoTimeout, "the job to be under way", func() bool { return f.progress() >= 1 })
@@ -20,7 +20,6 @@ func TestFaultRedisDies(t *testing.T) {
 	for i := range 3 {
 		waiting = append(waiting, s.client.create(t, small(fmt.Sprintf("accepted %d", i))).ID)
 	}
-	// An acknowledged write is in the file after a second at most; a process that dies loses nothing that it has handed to the kernel.
 	s.redis.Kill()
 	api := s.api(0)
 	for name, err := range map[string]error{

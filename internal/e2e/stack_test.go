@@ -30,6 +30,9 @@ type stackOptions struct {
 	env []string
 	// noWorkers starts none; a test starts them when it wants.
 	noWorkers bool
+	// syncAlways makes Redis sync before it answers. Otherwise it may hold back writes for up to two seconds while the disk is busy with the last sync,
+	// and a kill loses those: no test that kills it can do without.
+	syncAlways bool
 }
 
 // stack is the production topology in small: redis-server with AOF, an S3 server, APIs behind a balancer, workers.
@@ -77,7 +80,11 @@ func startStack(t *testing.T, o stackOptions) *stack {
 func (s *stack) startServers() {
 	s.t.Helper()
 	var err error
-	s.redis, err = devstack.StartRedis(s.t.Context(), filepath.Join(s.dir, "redis"), devstack.RedisOptions{})
+	redisOptions := devstack.RedisOptions{}
+	if s.opts.syncAlways {
+		redisOptions.AppendFsync = "always"
+	}
+	s.redis, err = devstack.StartRedis(s.t.Context(), filepath.Join(s.dir, "redis"), redisOptions)
 	if errors.Is(err, devstack.ErrNoTool) {
 		s.t.Skip(err)
 	}
