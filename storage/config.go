@@ -72,7 +72,7 @@ const (
 func New(ctx context.Context, cfg Config) (Store, error) {
 	switch cfg.Driver {
 	case DriverFile:
-		return orNil(NewFile(cfg.File))
+		return orNil(NewFile(cfg.File)) //nolint:contextcheck // it opens folders and nothing else
 	case DriverS3:
 		return orNil(NewS3(ctx, cfg.S3))
 	default:

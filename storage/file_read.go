@@ -87,7 +87,7 @@ func (r *fileRange) Read(p []byte) (int, error) {
 func (r *fileRange) WriteTo(w io.Writer) (int64, error) {
 	n, err := io.CopyN(w, r.file, r.left)
 	r.left -= n
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("storage: read: %w: the file ends early", ErrCorrupt)
 	}
 	return n, err

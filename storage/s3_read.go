@@ -101,14 +101,14 @@ func wholeSize(out *s3.GetObjectOutput) (int64, error) {
 
 // s3Body translates the errors of the stream.
 type s3Body struct {
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // a reader has no other way to know its request's end
 	body io.ReadCloser
 }
 
 // Read wraps whatever breaks the stream into ErrUnavailable or the end of the context.
 func (b *s3Body) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = fmt.Errorf("storage: read: %w", s3Error(b.ctx, err))
 	}
 	return n, err

@@ -65,7 +65,7 @@ type MP4Info struct {
 
 // MP4Writer turns frames into an H.264 MP4 through an ffmpeg child. It is used by one goroutine at a time and must end in Close or Abort.
 type MP4Writer struct {
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // the child lives as long as the writer, and no longer than this
 	o      MP4Options
 	work   *workDir
 	child  *child
