@@ -192,12 +192,8 @@ func TestRedirectIsOptIn(t *testing.T) {
 
 // TestSlowReadersAreServed and silent ones are not: each write has its time.
 func TestSlowReadersAreServed(t *testing.T) {
-	s := newStack(t, func(in *setup) { in.api.StallTimeout = 200 * time.Millisecond })
-	key := "files/big/content"
+	s := newStack(t, func(in *setup) { in.api.StallTimeout = time.Second })
 	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<20) // 16 MB, more than any socket buffer
-	if _, err := s.store.Put(t.Context(), key, bytes.NewReader(big), storage.PutOptions{SizeBytes: -1}); err != nil {
-		t.Fatal(err)
-	}
 	f := s.postForm(t, "/v1/files", field("purpose", "vision"), file("file", "a", "", big)).object(t, 200)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
@@ -205,9 +201,13 @@ func TestSlowReadersAreServed(t *testing.T) {
 	}
 	defer conn.Close()
 	_, _ = fmt.Fprintf(conn, "GET /v1/files/%s/content HTTP/1.1\r\nHost: x\r\n\r\n", f["id"])
-	eventually(t, "the server gives the silent reader up", func() bool {
-		return strings.Contains(string(s.request(t, "GET", "/metrics", nil).body), "telefuser_http_requests_inflight 1\n")
-	})
+	inflight := func(n int) func() bool {
+		return func() bool {
+			return strings.Contains(string(s.request(t, "GET", "/metrics", nil).body), fmt.Sprintf("telefuser_http_requests_inflight %d\n", n))
+		}
+	}
+	eventually(t, "the silent reader is served", inflight(2))
+	eventually(t, "the server gives the silent reader up", inflight(1))
 	if r := s.request(t, "GET", "/v1/files/"+f["id"].(string)+"/content", nil); !bytes.Equal(r.body, big) {
 		t.Errorf("a reader that reads got %d bytes of %d", len(r.body), len(big))
 	}
@@ -232,13 +232,13 @@ func (b *slowBody) Read(p []byte) (int, error) {
 // TestTLS speaks HTTP/2, and uploads for longer than an answer may take.
 func TestTLS(t *testing.T) {
 	certFile, keyFile, roots := selfSigned(t)
-	stall := 200 * time.Millisecond
+	stall := time.Second
 	s := newStack(t, func(in *setup) {
 		in.api.TLSCertFile, in.api.TLSKeyFile, in.api.StallTimeout = certFile, keyFile, stall
 	})
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()
-	pause := time.NewTicker(stall / 10)
+	pause := time.NewTicker(stall / 20)
 	defer pause.Stop()
 	body := `{"prompt":"` + strings.Repeat("a", 400) + `"}`
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/videos", &slowBody{left: body, pause: pause.C})
