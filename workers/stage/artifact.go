@@ -40,9 +40,6 @@ type Value struct {
 	v    any
 }
 
-// Port is the artifact that the value belongs to, or nil for the zero Value.
-func (v Value) Port() Port { return v.port }
-
 // Values are the artifacts of one sequence, each at most once.
 type Values []Value
 

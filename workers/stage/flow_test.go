@@ -192,7 +192,7 @@ func TestSessionFlowsToItsEnd(t *testing.T) {
 		t.Error(err)
 	}
 	for id, h := range s.Health() {
-		if h != stage.HealthClosed {
+		if h.String() != "closed" {
 			t.Errorf("%s is %v after Run", id, h)
 		}
 	}
