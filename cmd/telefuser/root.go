@@ -26,7 +26,26 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(newServeCommand(), newWorkerCommand(), newDevCommand(), newDemoCommand(), newEngineCommand(),
 		newKeysCommand(), newJobsCommand(), newConfigCommand(), newCheckCommand(), newVersionCommand(), newBenchCommand())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	beStrict(root)
 	return root
+}
+
+// beStrict makes wrong arguments and unknown commands usage errors, and a group of commands by itself its help.
+func beStrict(cmd *cobra.Command) {
+	if cmd.HasSubCommands() && !cmd.Runnable() {
+		cmd.Args, cmd.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		beStrict(sub)
+	}
 }
 
 // usageError is a command line that makes no sense.

@@ -34,6 +34,13 @@ func newServeCommand() *cobra.Command {
 	}
 	load := settings(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name := ""
+		if len(args) == 1 {
+			name = args[0]
+			if err := knownPipeline(name); err != nil {
+				return err
+			}
+		}
 		c, err := load()
 		if err != nil {
 			return err
@@ -46,10 +53,6 @@ func newServeCommand() *cobra.Command {
 			return err
 		}
 		defer p.close()
-		name := ""
-		if len(args) == 1 {
-			name = args[0]
-		}
 		return serve(cmd.Context(), p, name, nil)
 	}
 	return cmd

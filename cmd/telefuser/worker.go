@@ -35,6 +35,9 @@ func newWorkerCommand() *cobra.Command {
 	dieAt := cmd.Flags().String("die-at", "", "kill this process at a named point, once; for fault tests")
 	_ = cmd.Flags().MarkHidden("die-at")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := knownPipeline(args[0]); err != nil {
+			return err
+		}
 		c, err := load()
 		if err != nil {
 			return err
@@ -80,8 +83,8 @@ func runCaretakers(ctx context.Context, p *parts) error {
 }
 
 func newWorker(p *parts, name string, metrics prometheus.Registerer, dieAt workers.Point) (*workers.Worker, error) {
-	if _, err := pipeline.New(name); err != nil {
-		return nil, fmt.Errorf("%w %q: known are %s", err, name, strings.Join(pipeline.Names(), ", "))
+	if err := knownPipeline(name); err != nil {
+		return nil, err
 	}
 	engines, err := engineConfigs(p, name)
 	if err != nil {
@@ -97,6 +100,14 @@ func newWorker(p *parts, name string, metrics prometheus.Registerer, dieAt worke
 		Engines: engines, TempDir: p.cfg.TempDir(), Grace: c.Grace, IdleExit: c.IdleExit, JobsMax: c.MaxJobs, RunTimeout: c.RunTimeout,
 		FFmpeg: media.FFmpeg{Path: c.FFmpeg}, DieAt: dieAt, Metrics: metrics, Log: p.log,
 	}, p.records, p.objects)
+}
+
+// knownPipeline says which pipelines there are when name is none of them.
+func knownPipeline(name string) error {
+	if _, err := pipeline.New(name); err != nil {
+		return usageError{fmt.Errorf("%w: known are %s", err, strings.Join(pipeline.Names(), ", "))}
+	}
+	return nil
 }
 
 // engineConfigs is one engine for each replica, started from this very program.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -92,4 +93,16 @@ func TestFaultStoreDies(t *testing.T) {
 	s.checkArtifact(v, 1)
 	s.checkStore(map[string]int{v.ID: 1})
 	s.checkTemp()
+}
+
+// freezeRedis stops redis-server for a time, so that nobody gets an answer and no connection breaks.
+func (s *stack) freezeRedis(t *testing.T, d time.Duration) {
+	t.Helper()
+	if err := syscall.Kill(s.redis.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	pause(t, d)
+	if err := syscall.Kill(s.redis.PID(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
 }
