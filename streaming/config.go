@@ -27,6 +27,8 @@ type Config struct {
 	SessionTimeout time.Duration
 	// QueueTimeout ends a session that waited so long: 10 min.
 	QueueTimeout time.Duration
+	// ReassignTimeout ends a session that lost its owner and found no other for so long, so that nobody looks at a still picture for ever: 15 s.
+	ReassignTimeout time.Duration
 	// ControllerTimeout ends a session whose controller is absent for so long: 60 s.
 	ControllerTimeout time.Duration
 	// RoomEmptyTimeout ends a session whose room was joined and is empty for so long: 30 s.
@@ -50,7 +52,7 @@ func (c Config) withDefaults() Config {
 	}
 	for d, to := range map[*time.Duration]time.Duration{
 		&c.LeaseTTL: 6 * time.Second, &c.RenewEvery: 2 * time.Second, &c.WorkerTTL: 6 * time.Second, &c.ReapEvery: time.Second,
-		&c.SessionTimeout: time.Hour, &c.QueueTimeout: 10 * time.Minute, &c.ControllerTimeout: time.Minute, &c.RoomEmptyTimeout: 30 * time.Second,
+		&c.SessionTimeout: time.Hour, &c.QueueTimeout: 10 * time.Minute, &c.ReassignTimeout: 15 * time.Second, &c.ControllerTimeout: time.Minute, &c.RoomEmptyTimeout: 30 * time.Second,
 		&c.ControlIdleMax: 10 * time.Minute, &c.RetentionTTL: time.Hour, &c.PipelineTTL: time.Minute,
 	} {
 		if *d == 0 {
@@ -84,7 +86,7 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		name string
 		d    time.Duration
-	}{{"SessionTimeout", c.SessionTimeout}, {"QueueTimeout", c.QueueTimeout}, {"ControllerTimeout", c.ControllerTimeout}, {"RoomEmptyTimeout", c.RoomEmptyTimeout},
+	}{{"SessionTimeout", c.SessionTimeout}, {"QueueTimeout", c.QueueTimeout}, {"ReassignTimeout", c.ReassignTimeout}, {"ControllerTimeout", c.ControllerTimeout}, {"RoomEmptyTimeout", c.RoomEmptyTimeout},
 		{"ControlIdleMax", c.ControlIdleMax}, {"RetentionTTL", c.RetentionTTL}, {"PipelineTTL", c.PipelineTTL}} {
 		bad(d.d < time.Millisecond, d.name, "must be 1 ms or more")
 	}

@@ -1,12 +1,30 @@
 package streaming
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Get reads one session. ErrNotFound when the tenant has none such.
-func (s *Store) Get(ctx context.Context, tenant, id string) (Session, error) { panic("soon") }
+func (s *Store) Get(ctx context.Context, tenant, id string) (Session, error) {
+	list, err := s.evalList(ctx, "get", tenant, id)
+	if err != nil {
+		return Session{}, err
+	}
+	return decode(id, list)
+}
 
 // Position is the session's 1-based place in the queue, 0 when it does not wait.
-func (s *Store) Position(ctx context.Context, tenant, id string) (int, error) { panic("soon") }
+func (s *Store) Position(ctx context.Context, tenant, id string) (int, error) {
+	session, err := s.Get(ctx, tenant, id)
+	return session.Position, err
+}
+
+// The bounds of a page.
+const (
+	pageMax     = 100
+	pageDefault = 20
+)
 
 // ListRequest asks for a page of sessions, the newest first.
 type ListRequest struct {
@@ -20,46 +38,25 @@ type ListRequest struct {
 
 // List reads a page of sessions. An After that is gone answers ErrNotFound.
 func (s *Store) List(ctx context.Context, r ListRequest) (sessions []Session, more bool, err error) {
-	panic("soon")
+	if r.Limit < 0 || r.Limit > pageMax {
+		return nil, false, fmt.Errorf("streaming: list: limit %d: %w", r.Limit, ErrInvalid)
+	}
+	if r.Limit == 0 {
+		r.Limit = pageDefault
+	}
+	list, err := s.evalList(ctx, "list", r.Tenant, r.After, r.Limit)
+	if err != nil {
+		return nil, false, err
+	}
+	if word(list, 0) == "missing" {
+		return nil, false, fmt.Errorf("streaming: list after %s: %w", r.After, ErrNotFound)
+	}
+	for i := 1; i+1 < len(list); i += 2 {
+		session, err := decode(word(list, i), sublist(list, i+1))
+		if err != nil {
+			return nil, false, err
+		}
+		sessions = append(sessions, session)
+	}
+	return sessions, word(list, 0) == "more", nil
 }
-
-// Health is what the registry says of the workers.
-type Health struct {
-	WorkersTotal, WorkersIdle, WorkersBusy, WorkersFailed, QueuedSessions int
-	// SlotsTotal and SlotsBusy count sessions.
-	SlotsTotal, SlotsBusy int
-	// MediaConnected says that a session is in starting_pipeline, running or draining. An idle service is not connected, as it should be.
-	MediaConnected bool
-	Workers        []Worker
-}
-
-// Ready says that there is a worker that has not failed and is not still starting.
-func (h Health) Ready() bool { panic("soon") }
-
-// Status is "healthy", "degraded" when a worker has failed, "unhealthy" when none serves.
-func (h Health) Status() string { panic("soon") }
-
-// Worker is one worker's entry in the registry.
-type Worker struct {
-	ID       string
-	Pipeline string
-	// Status is one of the WorkerStatus constants.
-	Status  WorkerStatus
-	Slots   int
-	Busy    int
-	Devices []string
-}
-
-// WorkerStatus is what a worker says of itself.
-type WorkerStatus string
-
-// The statuses of workers. A failed one had an engine and is waiting for a new one.
-const (
-	WorkerStarting WorkerStatus = "starting"
-	WorkerReady    WorkerStatus = "ready"
-	WorkerDraining WorkerStatus = "draining"
-	WorkerFailed   WorkerStatus = "failed"
-)
-
-// Health reads the registry, for one pipeline or, when it is empty, for all.
-func (s *Store) Health(ctx context.Context, pipeline string) (Health, error) { panic("soon") }

@@ -83,23 +83,6 @@ type Session struct {
 	Facts   Facts
 }
 
-// The reasons of an end.
-const (
-	ReasonDeleted          = "deleted"
-	ReasonStopped          = "stopped"
-	ReasonFinished         = "finished"
-	ReasonSessionTimeout   = "session_timeout"
-	ReasonControllerAbsent = "controller_absent"
-	ReasonRoomEmpty        = "room_empty"
-	ReasonRoomDeleted      = "room_deleted"
-	ReasonQueueTimeout     = "queue_timeout"
-	ReasonControlIdle      = "control_idle"
-	ReasonWorkerLost       = "worker_lost"
-	ReasonPipelineFailed   = "pipeline_failed"
-	ReasonMediaLost        = "media_lost"
-	ReasonDrained          = "drained"
-)
-
 // Facts are raw counts and durations of one session; nil means unknown.
 type Facts struct {
 	GeneratedFrames int64  `json:"generated_frames"`
