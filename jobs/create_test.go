@@ -68,7 +68,7 @@ func TestCreateRefusesWhatDoesNotFitItsKeys(t *testing.T) {
 }
 
 func TestIdempotencyKey(t *testing.T) {
-	each(t, jobs.Config{IdempotencyTTL: 200 * time.Millisecond}, func(t *testing.T, b *bundle) {
+	each(t, jobs.Config{IdempotencyTTL: time.Second}, func(t *testing.T, b *bundle) {
 		req := jobs.CreateRequest{Tenant: "alice", Spec: spec("x"), IdempotencyKey: "k 1\n", Fingerprint: digest("x")}
 		create := func(req jobs.CreateRequest) (jobs.Job, bool) {
 			t.Helper()
@@ -95,7 +95,7 @@ func TestIdempotencyKey(t *testing.T) {
 		if job, replayed := create(bob); replayed || job.ID == first.ID {
 			t.Error("another tenant met alice's key")
 		}
-		b.pass(t, 210*time.Millisecond)
+		b.pass(t, 1010*time.Millisecond)
 		if job, replayed := create(other); replayed || job.ID == first.ID {
 			t.Error("the key outlived its time")
 		}
@@ -111,7 +111,7 @@ func TestIdempotencyKey(t *testing.T) {
 
 // A job whose retention is over is not replayed, swept or not.
 func TestExpiredIsNotReplayed(t *testing.T) {
-	each(t, jobs.Config{RetentionTTL: 50 * time.Millisecond}, func(t *testing.T, b *bundle) {
+	each(t, jobs.Config{RetentionTTL: 700 * time.Millisecond}, func(t *testing.T, b *bundle) {
 		for _, req := range []jobs.CreateRequest{
 			{Tenant: "alice", Spec: spec("x"), IdempotencyKey: "k", Fingerprint: digest("x")},
 			{Tenant: "alice", Spec: spec("y"), Retry: true, Fingerprint: digest("y")},
@@ -126,7 +126,7 @@ func TestExpiredIsNotReplayed(t *testing.T) {
 			if job, replayed, err := b.store.Create(t.Context(), req); err != nil || !replayed || job.State != jobs.StateFailed {
 				t.Errorf("a kept job: replayed %v as %s, %v", replayed, job.State, err)
 			}
-			b.pass(t, 60*time.Millisecond)
+			b.pass(t, 710*time.Millisecond)
 			if job, replayed, err := b.store.Create(t.Context(), req); err != nil || replayed || job.ID == first.ID {
 				t.Errorf("an expired job: replayed %v, %v", replayed, err)
 			}
@@ -161,7 +161,7 @@ func TestFiftyEqualCreatesMakeOneJob(t *testing.T) {
 }
 
 func TestRetryOfAnSDKIsTheSameJob(t *testing.T) {
-	each(t, jobs.Config{DedupeTTL: 300 * time.Millisecond}, func(t *testing.T, b *bundle) {
+	each(t, jobs.Config{DedupeTTL: time.Second}, func(t *testing.T, b *bundle) {
 		create := func(text string, retry bool) (string, bool) {
 			t.Helper()
 			job, replayed, err := b.store.Create(t.Context(), jobs.CreateRequest{Tenant: "alice", Spec: spec(text), Fingerprint: digest(text), Retry: retry})
@@ -180,7 +180,7 @@ func TestRetryOfAnSDKIsTheSameJob(t *testing.T) {
 		if id, replayed := create("x", false); replayed || id == first {
 			t.Error("a wanted second job was swallowed")
 		}
-		b.pass(t, 310*time.Millisecond)
+		b.pass(t, 1010*time.Millisecond)
 		if _, replayed := create("x", true); replayed {
 			t.Error("a retry after the window was replayed")
 		}
@@ -255,7 +255,7 @@ func TestCreateWithoutRedis(t *testing.T) {
 }
 
 func TestStagedObjects(t *testing.T) {
-	each(t, jobs.Config{StagedTTL: 150 * time.Millisecond}, func(t *testing.T, b *bundle) {
+	each(t, jobs.Config{StagedTTL: time.Second}, func(t *testing.T, b *bundle) {
 		ctx := t.Context()
 		if err := b.store.Stage(ctx, "inputs/a.png", "inputs/b.png"); err != nil {
 			t.Fatal(err)
@@ -264,7 +264,7 @@ func TestStagedObjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.pass(t, 160*time.Millisecond)
+		b.pass(t, 1010*time.Millisecond)
 		if _, err := b.store.SweepExpired(ctx, 10); err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestFiles(t *testing.T) {
-	each(t, jobs.Config{StagedTTL: 100 * time.Millisecond}, func(t *testing.T, b *bundle) {
+	each(t, jobs.Config{StagedTTL: time.Second}, func(t *testing.T, b *bundle) {
 		ctx := t.Context()
 		var want []string
 		var files []jobs.FileRecord
@@ -33,7 +33,7 @@ func TestFiles(t *testing.T) {
 			}
 			files, want = append(files, f), append(want, f.ID)
 		}
-		b.pass(t, 110*time.Millisecond)
+		b.pass(t, 1010*time.Millisecond)
 		if _, err := b.store.SweepExpired(ctx, 100); err != nil {
 			t.Fatal(err)
 		}

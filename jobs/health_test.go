@@ -57,7 +57,7 @@ func TestCheckPolicy(t *testing.T) {
 }
 
 func TestWorkers(t *testing.T) {
-	each(t, jobs.Config{WorkerTTL: 100 * time.Millisecond}, func(t *testing.T, b *bundle) {
+	each(t, jobs.Config{WorkerTTL: time.Second}, func(t *testing.T, b *bundle) {
 		ctx := t.Context()
 		w := jobs.WorkerInfo{Owner: "host-1", Pipeline: pipeline, Slots: 2, Busy: 1, Version: "v1", Devices: []string{"cpu"}}
 		if err := b.store.Heartbeat(ctx, w); err != nil {
@@ -77,7 +77,7 @@ func TestWorkers(t *testing.T) {
 		if n := up(); n != 1 {
 			t.Errorf("%d workers after a heartbeat", n)
 		}
-		b.pass(t, 110*time.Millisecond)
+		b.pass(t, 1010*time.Millisecond)
 		if n := up(); n != 0 {
 			t.Errorf("%d workers after silence", n)
 		}

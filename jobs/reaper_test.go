@@ -211,7 +211,7 @@ func TestQueueTimeoutCountsFromTheReturn(t *testing.T) {
 }
 
 func TestSweepMakesGarbageOfExpired(t *testing.T) {
-	each(t, jobs.Config{RetentionTTL: 100 * time.Millisecond}, func(t *testing.T, b *bundle) {
+	each(t, jobs.Config{RetentionTTL: time.Second}, func(t *testing.T, b *bundle) {
 		job := b.create(t, "alice")
 		claim := b.claim(t, job.ID, 0)
 		if err := claim.Complete(t.Context(), result("videos/1")); err != nil {
@@ -221,7 +221,7 @@ func TestSweepMakesGarbageOfExpired(t *testing.T) {
 		if got := b.garbage(t); len(got) != 0 {
 			t.Fatalf("garbage %v while the video is kept", got)
 		}
-		b.pass(t, 110*time.Millisecond)
+		b.pass(t, 1010*time.Millisecond)
 		if _, err := b.store.Get(t.Context(), "alice", job.ID); !errors.Is(err, jobs.ErrNotFound) {
 			t.Errorf("an expired job is shown: %v", err)
 		}
