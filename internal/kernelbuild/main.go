@@ -13,14 +13,16 @@ import (
 
 	"telefuser/workers/gpu"
 	"telefuser/workers/kernels"
+	"telefuser/workers/models/terrain"
 )
 
 func main() {
 	nvrtc := flag.String("nvrtc", "", "path of libnvrtc.so.13; empty: the loader's search")
-	dir := flag.String("dir", "workers/kernels", "where the sources lie")
+	dir := flag.String("dir", "workers/kernels", "where the sources of the kernels room lie")
+	terrainDir := flag.String("terrain-dir", "workers/models/terrain", "where the world renderer's source lies")
 	wgmma := flag.Bool("wgmma", false, "only write wgmma.cuh")
 	flag.Parse()
-	if err := run(*nvrtc, *dir, *wgmma, flag.Args()); err != nil {
+	if err := run(*nvrtc, *dir, *terrainDir, *wgmma, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -28,8 +30,9 @@ func main() {
 
 var errSerialized = errors.New("kernelbuild: the compiler serialized wgmma")
 
-func run(nvrtcPath, dir string, wgmmaOnly bool, only []string) error {
-	const readable = 0o644
+const readable = 0o644
+
+func run(nvrtcPath, dir, terrainDir string, wgmmaOnly bool, only []string) error {
 	if err := os.WriteFile(filepath.Join(dir, "wgmma.cuh"), []byte(wgmmaSource()), readable); err != nil {
 		return fmt.Errorf("kernelbuild: %w", err)
 	}
@@ -40,9 +43,17 @@ func run(nvrtcPath, dir string, wgmmaOnly bool, only []string) error {
 	if err != nil {
 		return fmt.Errorf("kernelbuild: %w", err)
 	}
+	if err := buildUnits(n, dir, kernels.Units(), only); err != nil {
+		return err
+	}
+	return buildUnits(n, terrainDir, terrain.Units(), only)
+}
+
+// buildUnits builds the wanted units of one directory and notes them in its manifest.
+func buildUnits(n *gpu.NVRTC, dir string, units []kernels.Unit, only []string) error {
 	m := readManifest(filepath.Join(dir, "built", "manifest.json"))
 	m.Compiler = "NVRTC " + n.Version()
-	for _, u := range kernels.Units() {
+	for _, u := range units {
 		if len(only) > 0 && !slices.Contains(only, u.Name) {
 			continue
 		}
@@ -71,7 +82,6 @@ func readManifest(path string) *kernels.Manifest {
 // build reads the source from the disk, not from this program's own embedded copy, which is
 // older when wgmma.cuh was just written.
 func build(n *gpu.NVRTC, dir string, u kernels.Unit, m *kernels.Manifest) error {
-	const readable = 0o644
 	var src []byte
 	for _, p := range u.Parts {
 		b, err := os.ReadFile(filepath.Join(dir, p))

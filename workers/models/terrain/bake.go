@@ -30,27 +30,33 @@ type baker struct {
 	lit   [shadeSide * shadeSide]float64
 }
 
-// bake computes one block and writes it to its level. A block depends on the world and its key alone.
+// bake computes one block and writes it to its level.
 func (b *baker) bake(job blockJob, into *level) {
+	slotX := int(uint64(job.key.x)%blocksSide) * blockSide
+	slotZ := int(uint64(job.key.z)%blocksSide) * blockSide
+	at := slotZ<<levelBits + slotX
+	into.tops[job.key.slot()] = b.fill(job, into.heights[at:], into.colours[at:], levelSide)
+}
+
+// fill computes one block, writes its rows into heights and colours, stride apart, and answers its highest height. A block depends on
+// the world and its key alone.
+func (b *baker) fill(job blockJob, heights []uint16, colours []uint32, stride int) (top uint16) {
 	spacing := float64(int64(1) << job.level)
 	x0, z0 := float64(job.key.x*blockSide), float64(job.key.z*blockSide)
 	b.survey(x0, z0, spacing)
 	b.raise(x0, z0, spacing)
 	b.sunlight(x0, z0, spacing)
 	b.plant(x0, z0, spacing)
-	slotX := int(uint64(job.key.x)%blocksSide) * blockSide
-	slotZ := int(uint64(job.key.z)%blocksSide) * blockSide
-	top := uint16(0)
 	for row := range blockSide {
-		at := (slotZ+row)<<levelBits + slotX
+		at := row * stride
 		for column := range blockSide {
 			height, c := b.cell(x0, z0, row, column, spacing)
 			fixed := uint16(float64(height*64) + 0.5)
-			into.heights[at+column], into.colours[at+column] = fixed, c
+			heights[at+column], colours[at+column] = fixed, c
 			top = max(top, fixed)
 		}
 	}
-	into.tops[job.key.slot()] = top
+	return top
 }
 
 // survey computes what changes slowly.

@@ -26,9 +26,7 @@ func newStrip(height int) *strip {
 func (s *scene) column(x int, work *strip, sums []packed) {
 	clear(sums)
 	v := s.view
-	aside := (float64(x) + 0.5 - float64(float64(v.width)/2)) / v.focal
-	rayX := int64(float64((s.sin + float64(s.cos*aside)) * (1 << rayBits)))
-	rayZ := int64(float64((s.cos - float64(s.sin*aside)) * (1 << rayBits)))
+	rayX, rayZ := s.rayOf(x)
 	glare := s.glareX[x]
 	m := march{
 		sums: sums, wet: work.wet, mirror: work.mirror, low: &s.air.low,
@@ -55,6 +53,15 @@ func (s *scene) column(x int, work *strip, sums []packed) {
 	if m.isWet {
 		s.mirrorColumn(ray, sums, work, int(max(m.edge, 0)>>screenBits))
 	}
+}
+
+// rayOf is the direction of column x: its step on the map per depth, with rayBits.
+func (s *scene) rayOf(x int) (rayX, rayZ int64) {
+	v := s.view
+	aside := (float64(x) + 0.5 - float64(float64(v.width)/2)) / v.focal
+	rayX = int64(float64((s.sin + float64(s.cos*aside)) * (1 << rayBits)))
+	rayZ = int64(float64((s.cos - float64(s.sin*aside)) * (1 << rayBits)))
+	return rayX, rayZ
 }
 
 // ray is the direction of a column: its number, its step on the map per depth with rayBits, and how much of the sun's light it has.

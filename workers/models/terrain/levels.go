@@ -48,6 +48,18 @@ type wedge struct {
 
 // missing appends the blocks of level k that the wedge needs between the depths near and far (cells) and that are not there.
 func (l *level) missing(jobs []blockJob, k int, w wedge, near, far float64, lookVersion int32) []blockJob {
+	w.blocks(k, near, far, func(x, z int64) {
+		key := blockKey{x: x, z: z, look: lookVersion, full: true}
+		if owner := &l.owners[key.slot()]; *owner != key {
+			*owner = key
+			jobs = append(jobs, blockJob{level: k, key: key})
+		}
+	})
+	return jobs
+}
+
+// blocks visits the blocks of level k that the wedge touches between the depths near and far (cells), by column and row in the world.
+func (w wedge) blocks(k int, near, far float64, visit func(x, z int64)) {
 	spacing := float64(int64(1) << k)
 	size := float64(blockSide * spacing)
 	// Half of a block's diagonal and two cells for the samples beside a point.
@@ -56,17 +68,11 @@ func (l *level) missing(jobs []blockJob, k int, w wedge, near, far float64, look
 	for bz := int64(math.Floor((minZ - radius) / size)); float64(float64(bz)*size) < maxZ+radius; bz++ {
 		for bx := int64(math.Floor((minX - radius) / size)); float64(float64(bx)*size) < maxX+radius; bx++ {
 			x, z := float64((float64(bx)+0.5)*size), float64((float64(bz)+0.5)*size)
-			if !w.touches(x, z, radius, near, far) {
-				continue
-			}
-			key := blockKey{x: bx, z: bz, look: lookVersion, full: true}
-			if owner := &l.owners[key.slot()]; *owner != key {
-				*owner = key
-				jobs = append(jobs, blockJob{level: k, key: key})
+			if w.touches(x, z, radius, near, far) {
+				visit(bx, bz)
 			}
 		}
 	}
-	return jobs
 }
 
 // bounds is the box around the part of the wedge between two depths.

@@ -47,11 +47,7 @@ func NewRenderer(world *World, width, height, threads int) (*Renderer, error) {
 		threads = runtime.GOMAXPROCS(0)
 	}
 	r := &Renderer{threads: threads}
-	r.scene = scene{view: v, glareX: make([]uint64, width), glareY: make([]uint64, 2*height)}
-	r.scene.sky = skyRows{
-		colours: make([]packed, 2*height), reach: make([]int64, 2*height), level: make([]uint8, 2*height), fade: make([]uint64, 2*height),
-	}
-	r.scene.water = waterRows{depth: make([]int64, height), shift: make([]uint8, height), swing: make([]int64, height), gleam: make([]int64, height)}
+	r.scene = newScene(v)
 	for range len(v.starts) - 1 {
 		r.scene.levels = append(r.scene.levels, &level{})
 	}

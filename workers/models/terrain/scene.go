@@ -29,6 +29,19 @@ type scene struct {
 	water                  waterRows
 }
 
+// newScene makes the tables of a frame; the world, its air and the map come later.
+func newScene(v *view) scene {
+	return scene{
+		view: v, glareX: make([]uint64, v.width), glareY: make([]uint64, 2*v.height),
+		sky: skyRows{
+			colours: make([]packed, 2*v.height), reach: make([]int64, 2*v.height), level: make([]uint8, 2*v.height), fade: make([]uint64, 2*v.height),
+		},
+		water: waterRows{
+			depth: make([]int64, v.height), shift: make([]uint8, v.height), swing: make([]int64, v.height), gleam: make([]int64, v.height),
+		},
+	}
+}
+
 // disc is the sun or the moon on the screen, in pixels; a radius of 0 is none.
 type disc struct {
 	x, y, radius float64

@@ -89,7 +89,7 @@ func (s *scene) skyLights(x int, sums []packed, full int) {
 	if max(dx, -dx) > reach {
 		return
 	}
-	white := s.world.light.glare.mix(colour{1, 1, 1}, 0.7).pack()
+	white := s.discColour()
 	from, to := max(int(s.sun.y-reach), 0), min(int(s.sun.y+reach)+1, full)
 	for y := from; y < to; y++ {
 		dy := float64(y) + 0.5 - s.sun.y
@@ -99,6 +99,9 @@ func (s *scene) skyLights(x int, sums []packed, full int) {
 		sums[y] = blend(sums[y]>>8&lanesMask, white, weight) << 8
 	}
 }
+
+// discColour is the middle of the sun's or the moon's disc.
+func (s *scene) discColour() packed { return s.world.light.glare.mix(colour{1, 1, 1}, 0.7).pack() }
 
 // addLight raises the luma of a sum by light, up to white.
 func addLight(sum packed, light uint64) packed {
