@@ -41,6 +41,13 @@ func newLane(w *Worker, owner string, cfg engine.Config) (*lane, error) {
 			own(class)
 		}
 	}
+	ownAside := cfg.OnAside
+	cfg.OnAside = func(aside bool) {
+		w.metrics.noteAside(w.cfg.Pipeline, aside)
+		if ownAside != nil {
+			ownAside(aside)
+		}
+	}
 	var err error
 	if l.engine, err = engine.NewSupervisor(cfg); err != nil {
 		return nil, err

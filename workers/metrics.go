@@ -21,6 +21,7 @@ type metrics struct {
 	busy     *prometheus.GaugeVec
 	ready    *prometheus.GaugeVec
 	lost     *prometheus.GaugeVec
+	aside    *prometheus.GaugeVec
 }
 
 // durationBuckets reach from a tenth of a second to an hour.
@@ -54,6 +55,9 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		register(r, &m.ready, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "telefuser_worker_ready_slots", Help: "Slots of this process that take jobs.",
 		}, []string{"pipeline"})),
+		register(r, &m.aside, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "telefuser_worker_devices_aside", Help: "Slots whose device was lost and is set aside until it is tried again.",
+		}, []string{"pipeline"})),
 		register(r, &m.lost, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "telefuser_worker_lost_slots", Help: "Slots that were given up because of their device or their engine.",
 		}, []string{"pipeline"})),
@@ -79,6 +83,16 @@ func register[C prometheus.Collector](r prometheus.Registerer, into *C, collecto
 
 func (m *metrics) noteExit(pipeline string, class engine.Class) {
 	m.engines.WithLabelValues(pipeline, string(class)).Inc()
+}
+
+// noteAside counts a device that is set aside, or is back.
+func (m *metrics) noteAside(pipeline string, aside bool) {
+	gauge := m.aside.WithLabelValues(pipeline)
+	if aside {
+		gauge.Inc()
+		return
+	}
+	gauge.Dec()
 }
 
 // noteStage records one stage of one job.

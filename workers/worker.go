@@ -95,10 +95,10 @@ func (w *Worker) prepare(ctx context.Context) error {
 	return nil
 }
 
-// Ready says whether an engine is loaded and jobs are being taken, and why not.
+// Ready says whether an engine is loaded and jobs are being taken, and why not. A slot whose device is set aside does not count.
 func (w *Worker) Ready() error {
 	for _, l := range w.lanes {
-		if l.ready.Load() {
+		if l.ready.Load() && !l.engine.Aside() {
 			return nil
 		}
 	}

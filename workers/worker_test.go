@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -288,11 +289,19 @@ func TestTwoEnginesWorkAtOnce(t *testing.T) {
 	b.completed(second)
 }
 
+// fewLosses has a slot end soon after its device is lost, in place of trying for ever.
+func fewLosses(c *workers.Config) {
+	for i := range c.Engines {
+		c.Engines[i].DeviceLostMax, c.Engines[i].DeviceBackoffMin = 2, 10*time.Millisecond
+	}
+}
+
 func TestALostDeviceEndsItsSlotAlone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.Engines = 2
 	_, stop := b.worker(func(c *workers.Config) {
+		fewLosses(c)
 		c.Engines[0].Command = slices.Clone(c.Engines[0].Command)
 		c.Engines[0].Command[2] = "fail=device@load"
 	})
@@ -307,16 +316,48 @@ func TestTheWorkerEndsWhenItsOnlyDeviceIsLost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.Words = "fail=device@1"
-	w, stop := b.worker(nil)
+	w, stop := b.worker(fewLosses)
 	wait(t, "the worker", func() bool { return w.Ready() == nil })
 	id := b.create(b.spec("unlucky"))
-	wait(t, "the end of the worker", func() bool { return errors.Is(w.Ready(), workers.ErrNotReady) })
+	wait(t, "the end of the worker", func() bool { return strings.Contains(b.log.String(), "slot ended") })
+	if !errors.Is(w.Ready(), workers.ErrNotReady) {
+		t.Error("ready without a slot")
+	}
 	if err := stop(); !errors.Is(err, engine.ErrDeviceLost) {
 		t.Errorf("got %v", err)
 	}
 	// The device failed twice, and the job waits for another machine.
 	if job := b.get(id); job.State != jobs.StateQueued || job.Attempt != 2 {
 		t.Errorf("%s, attempt %d", job.State, job.Attempt)
+	}
+}
+
+func TestALostDeviceIsTriedAgainLater(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Words = "fail=device@1 once=" + filepath.Join(t.TempDir(), "struck")
+	var mu sync.Mutex
+	var marks []bool
+	w, _ := b.worker(func(c *workers.Config) {
+		c.Engines[0].DeviceBackoffMin = 300 * time.Millisecond
+		c.Engines[0].OnAside = func(aside bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			marks = append(marks, aside)
+		}
+	})
+	wait(t, "the worker", func() bool { return w.Ready() == nil })
+	id := b.create(b.spec("unlucky once"))
+	wait(t, "a device set aside", func() bool { return errors.Is(w.Ready(), workers.ErrNotReady) })
+	wait(t, "the device's return", func() bool { return w.Ready() == nil })
+	b.completed(id)
+	if job := b.get(id); job.Attempt != 2 {
+		t.Errorf("attempt %d", job.Attempt)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !slices.Equal(marks, []bool{true, false}) {
+		t.Errorf("marks %v", marks)
 	}
 }
 

@@ -36,6 +36,14 @@ type Config struct {
 	// milliseconds and 30 seconds.
 	BackoffMin time.Duration
 	BackoffMax time.Duration
+	// DeviceBackoffMin and DeviceBackoffMax bound the time for which a lost device is set aside before an engine tries it again; it doubles
+	// with each loss in a row. Defaults 2 seconds and 5 minutes.
+	DeviceBackoffMin time.Duration
+	DeviceBackoffMax time.Duration
+	// DeviceLostMax is how many engines in a row may lose their device before the supervisor gives it up; 0 means that it never does.
+	DeviceLostMax int
+	// OnAside, where set, is told when a lost device is set aside and when an engine has it again. It must not block.
+	OnAside func(aside bool)
 	// Credits is how many finished chunks a session may hold unread. Default 2; a live session wants 1, so that controls act soon.
 	Credits int
 	// OnExit, where set, is told each end of an engine process, expected ones (ClassClosed) included. It must not block.
@@ -62,9 +70,6 @@ func (c Config) socketPlace() (parent, prefix string) {
 	return os.TempDir(), "telefuser-" + prefix
 }
 
-// deviceLostMax is how many engines in a row may lose their device before the supervisor gives it up.
-const deviceLostMax = 2
-
 // withDefaults fills the zero fields.
 func (c Config) withDefaults() Config {
 	set := func(d *time.Duration, value time.Duration) {
@@ -79,6 +84,8 @@ func (c Config) withDefaults() Config {
 	set(&c.KillGrace, 2*time.Second)
 	set(&c.BackoffMin, 250*time.Millisecond)
 	set(&c.BackoffMax, 30*time.Second)
+	set(&c.DeviceBackoffMin, 2*time.Second)
+	set(&c.DeviceBackoffMax, 5*time.Minute)
 	if c.Credits == 0 {
 		c.Credits = 2
 	}
@@ -96,6 +103,8 @@ func (c Config) Validate() error {
 		return errors.New("engine: no logger")
 	case c.Credits < 0:
 		return fmt.Errorf("engine: credits %d", c.Credits)
+	case c.DeviceLostMax < 0:
+		return fmt.Errorf("engine: device lost at most %d times", c.DeviceLostMax)
 	}
 	return nil
 }

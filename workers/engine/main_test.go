@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -35,10 +37,37 @@ func engineMain(args []string) int {
 	defer stop()
 	cfg := engine.ServeConfig{
 		Socket: args[slices.Index(args, "--socket")+1], Parent: os.Stdin, Device: "test device",
-		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Devices:      testDevices(),
+		WatchDevices: watchTrip,
+		Log:          slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	fmt.Fprintln(os.Stderr, "test engine starts")
 	return engine.ExitCode(engine.Serve(ctx, counting{pipeline.NewScripted(args[0]), args[1]}, cfg))
+}
+
+func testDevices() []engine.DeviceFacts {
+	name, bytes := "test device", uint64(1<<30)
+	return []engine.DeviceFacts{{Name: &name, MemoryBytes: &bytes}}
+}
+
+// watchTrip loses the device when the file that TEST_TRIP names is there.
+func watchTrip(ctx context.Context) error {
+	trip := os.Getenv("TEST_TRIP")
+	if trip == "" {
+		return nil
+	}
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			if os.Remove(trip) == nil {
+				return errors.New("tripped")
+			}
+		}
+	}
 }
 
 func supervisorMain(dir string) int {

@@ -25,8 +25,12 @@ type ServeConfig struct {
 	Parent *os.File
 	// HeartbeatInterval defaults to 250 milliseconds.
 	HeartbeatInterval time.Duration
-	// Device names the device in words; empty when unknown.
-	Device string
+	// Device names the device in words; empty when unknown. Devices are the facts of each; none on the processor.
+	Device  string
+	Devices []DeviceFacts
+	// WatchDevices, where set, answers an error when a device has become unusable, even while nobody works on it, and nil when ctx ends
+	// or nothing can be known. The engine ends with ErrDeviceLost then.
+	WatchDevices func(ctx context.Context) error
 	// Log is required. It must write to standard error and never get a prompt.
 	Log *slog.Logger
 }
@@ -52,6 +56,15 @@ func Serve(ctx context.Context, p pipeline.Pipeline, cfg ServeConfig) error {
 	base, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	s := newServer(base, stop, p, cfg)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		s.watchDevices()
+	}()
+	defer func() {
+		stop(nil)
+		<-watched
+	}()
 	g := grpc.NewServer(
 		grpc.MaxRecvMsgSize(messageBytesMax), grpc.MaxSendMsgSize(messageBytesMax),
 		grpc.InitialWindowSize(windowBytes), grpc.InitialConnWindowSize(windowBytes),
@@ -70,6 +83,16 @@ func Serve(ctx context.Context, p pipeline.Pipeline, cfg ServeConfig) error {
 		err = cause
 	}
 	return errors.Join(err, s.closeAll(context.WithoutCancel(ctx)))
+}
+
+// watchDevices ends the server when a device is lost while nobody works on it.
+func (s *server) watchDevices() {
+	if s.cfg.WatchDevices == nil {
+		return
+	}
+	if err := s.cfg.WatchDevices(s.base); err != nil {
+		s.stop(&Error{Class: ClassDeviceLost, Message: err.Error()})
+	}
 }
 
 // errShutdown ends a server in good order.

@@ -43,7 +43,13 @@ func (s *server) Describe(context.Context, *enginepb.DescribeRequest) (*enginepb
 	if err != nil {
 		return nil, fmt.Errorf("engine: contract: %w", err)
 	}
-	return &enginepb.DescribeResponse{ContractJson: raw, Runtime: runtime.Version(), Device: s.cfg.Device}, nil
+	answer := &enginepb.DescribeResponse{ContractJson: raw, Runtime: runtime.Version(), Device: s.cfg.Device}
+	if len(s.cfg.Devices) > 0 {
+		if answer.DevicesJson, err = json.Marshal(s.cfg.Devices); err != nil {
+			return nil, fmt.Errorf("engine: devices: %w", err)
+		}
+	}
+	return answer, nil
 }
 
 // loadStep is the smallest share of loading that is reported.

@@ -27,6 +27,8 @@ type Supervisor struct {
 	sessions int
 	// worked is whether the current engine has brought a session to its end.
 	worked bool
+	// aside is whether the device was lost and no engine has it again.
+	aside bool
 }
 
 // Description is what an engine says of itself.
@@ -35,6 +37,8 @@ type Description struct {
 	Runtime  string
 	// Device is empty when unknown.
 	Device string
+	// Devices are the facts of each of its devices; none on the processor.
+	Devices []DeviceFacts
 	// LoadNS is how long spawn, load and warm-up took, in nanoseconds.
 	LoadNS int64
 }
@@ -49,7 +53,8 @@ func NewSupervisor(cfg Config) (*Supervisor, error) {
 }
 
 // Run keeps an engine loaded until ctx ends, and answers nil when the last process is gone then. It gives up with ErrInvalid when the
-// engine says that it cannot run like this at all, with ErrDeviceLost when its device was lost twice in a row, and with ErrDeviceTaken.
+// engine says that it cannot run like this at all, with ErrDeviceLost when its device was lost as often in a row as it may be, and with
+// ErrDeviceTaken.
 func (s *Supervisor) Run(ctx context.Context) error {
 	err := s.run(ctx)
 	s.mu.Lock()
@@ -84,6 +89,7 @@ func (s *Supervisor) run(ctx context.Context) (err error) {
 
 // keep runs one engine after the other.
 func (s *Supervisor) keep(ctx context.Context, locks []*DeviceLock) error {
+	defer s.setAside(false)
 	pause, lost := s.cfg.BackoffMin, 0
 	for ctx.Err() == nil {
 		death := s.one(ctx, locks)
@@ -91,7 +97,7 @@ func (s *Supervisor) keep(ctx context.Context, locks []*DeviceLock) error {
 			s.cfg.OnExit(death.Class)
 		}
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // an end that was asked for
+			return nil
 		}
 		s.cfg.Log.Warn("engine ended", "pipeline", s.cfg.Pipeline, "class", death.Class, "error", death.Message)
 		if death.Class == ClassInvalid {
@@ -101,18 +107,48 @@ func (s *Supervisor) keep(ctx context.Context, locks []*DeviceLock) error {
 		if worked {
 			pause, lost = s.cfg.BackoffMin, 0
 		}
-		if death.Class == ClassDeviceLost {
+		switch {
+		case death.Class == ClassDeviceLost:
 			lost++
-		}
-		if lost >= deviceLostMax {
-			return fmt.Errorf("engine: device given up: %w", death)
-		}
-		if !worked {
+			if s.cfg.DeviceLostMax > 0 && lost >= s.cfg.DeviceLostMax {
+				return fmt.Errorf("engine: device given up: %w", death)
+			}
+			s.rest(ctx, lost)
+		case !worked:
 			sleep(ctx, pause)
 			pause = min(2*pause, s.cfg.BackoffMax)
 		}
 	}
 	return nil
+}
+
+// rest sets the lost device aside for a while, the longer the more often in a row it was lost.
+func (s *Supervisor) rest(ctx context.Context, lost int) {
+	pause := s.cfg.DeviceBackoffMin
+	for range lost - 1 {
+		pause = min(2*pause, s.cfg.DeviceBackoffMax)
+	}
+	s.setAside(true)
+	s.cfg.Log.Warn("device is set aside", "pipeline", s.cfg.Pipeline, "devices", s.cfg.Devices, "losses", lost, "for", pause)
+	sleep(ctx, pause)
+}
+
+// setAside marks the device, or takes the mark away.
+func (s *Supervisor) setAside(aside bool) {
+	s.mu.Lock()
+	changed := s.aside != aside
+	s.aside = aside
+	s.mu.Unlock()
+	if changed && s.cfg.OnAside != nil {
+		s.cfg.OnAside(aside)
+	}
+}
+
+// Aside reports whether the device was lost and no engine has it again.
+func (s *Supervisor) Aside() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.aside
 }
 
 // sleep waits for d or for ctx's end.
@@ -141,8 +177,9 @@ func (s *Supervisor) one(ctx context.Context, locks []*DeviceLock) *Error {
 		p.kill(asError(ctx, err))
 		return p.death
 	}
-	p.log.Info("engine is loaded", "pipeline", s.cfg.Pipeline, "load", time.Duration(desc.LoadNS))
+	p.log.Info("engine is loaded", "pipeline", s.cfg.Pipeline, "load", time.Duration(desc.LoadNS), "device", desc.Device)
 	p.serving.Store(true)
+	s.setAside(false)
 	s.publish(p, desc)
 	p.watch(ctx)
 	s.withdraw()

@@ -493,7 +493,7 @@ func TestTheSupervisorGivesUp(t *testing.T) {
 	} {
 		t.Run(words, func(t *testing.T) {
 			t.Parallel()
-			b := start(t, words, nil)
+			b := start(t, words, func(c *engine.Config) { c.DeviceLostMax, c.DeviceBackoffMin = 2, time.Millisecond })
 			ctx := withPatience(t)
 			for {
 				if _, err := b.play(ctx, request("")); ctx.Err() != nil {
@@ -512,6 +512,60 @@ func TestTheSupervisorGivesUp(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestALostDeviceIsSetAside(t *testing.T) {
+	marks := make(chan bool, 2) // as many as the test waits for
+	b := start(t, "fail=device@0 once="+filepath.Join(t.TempDir(), "struck"), func(c *engine.Config) {
+		c.DeviceBackoffMin = 200 * time.Millisecond
+		c.OnAside = func(aside bool) { marks <- aside }
+	})
+	ctx := withPatience(t)
+	if _, err := b.play(ctx, request("")); !errors.Is(err, engine.ErrDeviceLost) {
+		t.Fatal(err)
+	}
+	if !<-marks || !b.Aside() {
+		t.Error("the lost device is not marked")
+	}
+	lost := time.Now()
+	if _, err := b.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(lost); took < 150*time.Millisecond {
+		t.Errorf("tried again after %s", took)
+	}
+	if <-marks || b.Aside() {
+		t.Error("the device is still marked")
+	}
+	if _, err := b.play(ctx, request("")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestADeviceLostWhileIdleEndsTheEngine has the engine's own watch see the loss.
+func TestADeviceLostWhileIdleEndsTheEngine(t *testing.T) {
+	trip := filepath.Join(t.TempDir(), "trip")
+	b := start(t, "", func(c *engine.Config) {
+		c.Env = []string{"TEST_TRIP=" + trip}
+		c.DeviceBackoffMin = time.Millisecond
+	})
+	ctx := withPatience(t)
+	d, err := b.Ready(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Devices) != 1 || *d.Devices[0].Name != "test device" || *d.Devices[0].MemoryBytes != 1<<30 || d.Devices[0].DriverVersion != nil {
+		t.Errorf("devices %+v", d.Devices)
+	}
+	if err := os.WriteFile(trip, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for b.lastExit() != engine.ClassDeviceLost {
+		if ctx.Err() != nil {
+			t.Fatalf("last end %q", b.lastExit())
+		}
+		<-time.After(5 * time.Millisecond)
 	}
 }
 

@@ -33,6 +33,11 @@ func (p *process) load(ctx context.Context) (Description, error) {
 	if err := json.Unmarshal(answer.GetContractJson(), &d.Contract); err != nil {
 		return d, &Error{Class: ClassInvalid, Message: "contract: " + err.Error()}
 	}
+	if raw := answer.GetDevicesJson(); len(raw) > 0 {
+		if err := json.Unmarshal(raw, &d.Devices); err != nil {
+			return d, &Error{Class: ClassInvalid, Message: "devices: " + err.Error()}
+		}
+	}
 	stream, err := p.client.Load(ctx, &enginepb.LoadRequest{})
 	if err != nil {
 		return d, p.explain(ctx, err, nil)

@@ -9,13 +9,13 @@ import (
 // entry is one built-in pipeline: its contract, which costs nothing, and how to make one.
 type entry struct {
 	contract contract.Contract
-	make     func() Pipeline
+	make     func(Options) (Pipeline, error)
 }
 
 // table lists the built-in pipelines in the order in which people see them.
 func table() []entry {
 	return []entry{
-		{contract: terrainContract(), make: func() Pipeline { return NewTerrain() }},
+		{contract: terrainContract(), make: newTerrainOn},
 	}
 }
 
@@ -37,11 +37,24 @@ func Contracts() []contract.Contract {
 	return contracts
 }
 
-// New makes the built-in pipeline of that name or alias, not loaded yet. It fails with ErrUnknown.
-func New(name string) (Pipeline, error) {
+// Options say where a pipeline runs.
+type Options struct {
+	// Devices are the ordinals of GPUs in this process's view; none means the processor.
+	Devices []int
+	// FaultDir, for tests of what surrounds a device, is a directory whose files are failures to come: see terrainFaults. Empty in real
+	// life.
+	FaultDir string
+}
+
+// New makes the built-in pipeline of that name or alias for the processor, not loaded yet. It fails with ErrUnknown.
+func New(name string) (Pipeline, error) { return NewOn(name, Options{}) }
+
+// NewOn makes the built-in pipeline of that name or alias, not loaded yet. It fails with ErrUnknown, and with ErrInvalid where the
+// pipeline cannot run on such devices.
+func NewOn(name string, o Options) (Pipeline, error) {
 	for _, e := range table() {
 		if e.contract.Answers(name) {
-			return e.make(), nil
+			return e.make(o)
 		}
 	}
 	return nil, fmt.Errorf("%w: %q", ErrUnknown, name)

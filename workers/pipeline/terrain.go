@@ -10,21 +10,55 @@ import (
 	"telefuser/workers/models/terrain"
 )
 
-// Terrain is the built-in world renderer behind the interface of all pipelines. It needs no weights and no device.
+// Terrain is the built-in world renderer behind the interface of all pipelines. It needs no weights, and no device; with one, frames are
+// drawn there, with the same bytes.
 type Terrain struct {
 	threads int
+	// device is the GPU's ordinal, or nil for the processor; cuda is open between Load and Close.
+	device *int
+	cuda   *terrain.CUDA
+	faults terrainFaults
 }
 
-// NewTerrain makes the pipeline. Its sessions use as many goroutines as GOMAXPROCS allows; their number changes no byte.
+// NewTerrain makes the pipeline for the processor. Its sessions use as many goroutines as GOMAXPROCS allows; their number changes no byte.
 func NewTerrain() *Terrain { return &Terrain{} }
+
+// newTerrainOn makes the pipeline for the processor or for one GPU.
+func newTerrainOn(o Options) (Pipeline, error) {
+	t := NewTerrain()
+	switch len(o.Devices) {
+	case 0:
+		return t, nil
+	case 1:
+		t.device, t.faults.dir = &o.Devices[0], o.FaultDir
+		return t, nil
+	}
+	return nil, fmt.Errorf("%w: terrain runs on one GPU, not on %d", ErrInvalid, len(o.Devices))
+}
 
 // Contract says what the renderer accepts.
 func (t *Terrain) Contract() contract.Contract { return terrainContract() }
 
-// Load has nothing to bring in.
+// Load opens the device, where there is one, and has it run a small kernel. It fails with ErrDeviceLost when the device does not do that
+// right, and with ErrInvalid when there is none.
 func (t *Terrain) Load(ctx context.Context, report func(share float64)) error {
+	if t.device != nil && t.cuda == nil {
+		cuda, err := terrain.OpenCUDA(ctx, *t.device)
+		if err != nil {
+			return deviceLoadError(err)
+		}
+		t.cuda = cuda
+	}
 	report(1)
 	return ctx.Err()
+}
+
+// Probe has the device run a small kernel; without a device it answers nil.
+func (t *Terrain) Probe(ctx context.Context) error {
+	if t.cuda == nil {
+		return nil
+	}
+	return deviceError(t.cuda.Probe(ctx))
 }
 
 // Open starts a flight, or goes on with the one of req.State: then the world is the state's, and a prompt that differs from the
@@ -36,18 +70,25 @@ func (t *Terrain) Open(ctx context.Context, req Request) (Session, error) {
 	if req.Frames < 0 {
 		return nil, fmt.Errorf("%w: %d frames", ErrInvalid, req.Frames)
 	}
-	s := &terrainSession{total: req.Frames, live: req.Frames == 0}
-	if err := s.start(req, t.threads); err != nil {
+	s := &terrainSession{total: req.Frames, live: req.Frames == 0, cuda: t.cuda, faults: &t.faults}
+	if err := s.start(ctx, req, t); err != nil {
 		return nil, terrainError(err)
 	}
 	return s, nil
 }
 
-// Close has nothing to free.
-func (t *Terrain) Close() error { return nil }
+// Close gives the device back.
+func (t *Terrain) Close() error {
+	if t.cuda == nil {
+		return nil
+	}
+	cuda := t.cuda
+	t.cuda = nil
+	return deviceError(cuda.Close())
+}
 
 // start builds world, flight and renderer.
-func (s *terrainSession) start(req Request, threads int) error {
+func (s *terrainSession) start(ctx context.Context, req Request, t *Terrain) error {
 	from, err := s.settle(req)
 	if err != nil {
 		return err
@@ -57,13 +98,13 @@ func (s *terrainSession) start(req Request, threads int) error {
 		return err
 	}
 	s.base.Picture = world.Picture()
-	s.renderer, err = terrain.NewRenderer(world, req.Width, req.Height, threads)
-	if err != nil {
-		return err
-	}
 	s.flight, err = terrain.NewFlight(terrain.FlightConfig{
 		FPS: req.FPS, Speed: s.base.Speed, Seed: s.base.Seed, Camera: req.Camera, Frames: req.Frames, Autopilot: !s.live,
 	}, from)
+	if err != nil {
+		return err
+	}
+	s.renderer, err = t.renderer(ctx, world, req.Width, req.Height)
 	return err
 }
 
@@ -123,10 +164,10 @@ func validPose(p Pose) bool {
 	return true
 }
 
-// terrainError translates the renderer's errors.
+// terrainError translates the renderer's errors, and those of its device.
 func terrainError(err error) error {
 	if errors.Is(err, terrain.ErrConfig) || errors.Is(err, terrain.ErrState) {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return err
+	return deviceError(err)
 }

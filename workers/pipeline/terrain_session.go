@@ -22,8 +22,10 @@ type terrainSession struct {
 	// base is the state but for the flight: what the world and the flight are made of.
 	base     terrain.State
 	image    *media.Image
-	renderer *terrain.Renderer
+	renderer terrainRenderer
 	flight   *terrain.Flight
+	cuda     *terrain.CUDA
+	faults   *terrainFaults
 
 	chunk, sent int
 	closed      bool
@@ -73,22 +75,23 @@ func (s *terrainSession) Next(ctx context.Context) (Chunk, error) {
 	if err != nil {
 		return Chunk{}, err
 	}
+	if err := s.fail(ctx); err != nil {
+		return Chunk{}, terrainError(err)
+	}
 	times := terrain.Times{Encode: s.opening}
 	chunk := Chunk{Index: s.chunk, Applied: applied}
+	var shots []terrain.Shot
 	for range chunkFrames(s.chunk, s.sent, s.total) {
-		if err := ctx.Err(); err != nil {
-			return Chunk{}, context.Cause(ctx)
-		}
 		pose, ticks := s.flight.Next()
-		frame := media.NewFrame(s.width, s.height)
-		cost, err := s.renderer.Render(frame, pose, s.base.Altitude, ticks)
-		if err != nil {
-			return Chunk{}, terrainError(err)
-		}
-		times = times.Add(cost)
-		chunk.Frames = append(chunk.Frames, frame)
+		shots = append(shots, terrain.Shot{Pose: pose, Ticks: ticks})
+		chunk.Frames = append(chunk.Frames, media.NewFrame(s.width, s.height))
 		chunk.Applied.Pose = pose
 	}
+	cost, err := s.renderer.Render(ctx, chunk.Frames, shots, s.base.Altitude)
+	if err != nil {
+		return Chunk{}, terrainError(err)
+	}
+	times = times.Add(cost)
 	s.opening = 0
 	s.sent += len(chunk.Frames)
 	s.chunk++
@@ -132,8 +135,22 @@ func (s *terrainSession) apply() (Applied, error) {
 	return Applied{ControlIDs: ids, Keys: keys}, nil
 }
 
-// Close ends the flight.
-func (s *terrainSession) Close() error {
-	s.closed = true
+// fail carries out the failure that a test has laid out for the device, if there is one.
+func (s *terrainSession) fail(ctx context.Context) error {
+	if s.cuda == nil {
+		return nil
+	}
+	if fault := s.faults.next(); fault != "" {
+		return s.cuda.Plant(ctx, fault)
+	}
 	return nil
+}
+
+// Close ends the flight and frees what its renderer holds.
+func (s *terrainSession) Close() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return terrainError(s.renderer.Close())
 }

@@ -66,7 +66,10 @@ type DescribeResponse struct {
 	// runtime names what runs the pipeline, such as "go1.26" or "python3.12".
 	Runtime string `protobuf:"bytes,2,opt,name=runtime,proto3" json:"runtime,omitempty"`
 	// device names the device in words; empty when unknown.
-	Device        string `protobuf:"bytes,3,opt,name=device,proto3" json:"device,omitempty"`
+	Device string `protobuf:"bytes,3,opt,name=device,proto3" json:"device,omitempty"`
+	// devices_json is a JSON array of what is known of each device: name, uuid, driver_version, cuda_version, memory_bytes, each null when
+	// unknown. Empty means no device.
+	DevicesJson   []byte `protobuf:"bytes,4,opt,name=devices_json,json=devicesJson,proto3" json:"devices_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -120,6 +123,13 @@ func (x *DescribeResponse) GetDevice() string {
 		return x.Device
 	}
 	return ""
+}
+
+func (x *DescribeResponse) GetDevicesJson() []byte {
+	if x != nil {
+		return x.DevicesJson
+	}
+	return nil
 }
 
 type LoadRequest struct {
@@ -1389,11 +1399,12 @@ var File_engine_proto protoreflect.FileDescriptor
 const file_engine_proto_rawDesc = "" +
 	"\n" +
 	"\fengine.proto\x12\x13telefuser.engine.v1\"\x11\n" +
-	"\x0fDescribeRequest\"i\n" +
+	"\x0fDescribeRequest\"\x8c\x01\n" +
 	"\x10DescribeResponse\x12#\n" +
 	"\rcontract_json\x18\x01 \x01(\fR\fcontractJson\x12\x18\n" +
 	"\aruntime\x18\x02 \x01(\tR\aruntime\x12\x16\n" +
-	"\x06device\x18\x03 \x01(\tR\x06device\"\r\n" +
+	"\x06device\x18\x03 \x01(\tR\x06device\x12!\n" +
+	"\fdevices_json\x18\x04 \x01(\fR\vdevicesJson\"\r\n" +
 	"\vLoadRequest\"$\n" +
 	"\fLoadProgress\x12\x14\n" +
 	"\x05share\x18\x01 \x01(\x01R\x05share\"d\n" +

@@ -2,6 +2,7 @@ package terrain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -94,7 +95,7 @@ func (r *CUDARenderer) Close() error {
 	}
 	err := r.cuda.do(context.Background(), func() error { return firstError(r.cuda.acc.settle(), r.cuda.acc.give(r.memory)) })
 	r.memory = 0
-	if err != nil {
+	if err != nil && !errors.Is(err, gpu.ErrDeviceLost) { // the end of the process frees what a lost device holds
 		return fmt.Errorf("terrain: close renderer: %w", err)
 	}
 	return nil
