@@ -12,7 +12,7 @@ var (
 	ErrImageCorrupt = errors.New("media: image corrupt")
 	// ErrGeometry means that a size, rate or count does not fit the call.
 	ErrGeometry = errors.New("media: geometry does not fit")
-	// ErrEncoder means that ffmpeg is missing, cannot do what is needed, or ended with an error.
+	// ErrEncoder means that ffmpeg or libvpx is missing, cannot do what is needed, or ended with an error.
 	ErrEncoder = errors.New("media: encoder")
 	// ErrNoSpace means that the disk for temporary files is full.
 	ErrNoSpace = errors.New("media: no space left")
