@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -20,6 +21,11 @@ type Garbage struct {
 // Stage notes object keys before they are written, so that a crash leaves nothing behind: whoever makes the record (Create, PutFile, PutCharacter) takes them over, and
 // what nobody took becomes garbage after StagedTTL. Staging a key again starts its time anew.
 func (s *Store) Stage(ctx context.Context, keys ...string) error {
+	return s.StageFor(ctx, s.cfg.StagedTTL, keys...)
+}
+
+// StageFor is Stage for objects that are needed for a known time and never get a record: they become garbage after ttl.
+func (s *Store) StageFor(ctx context.Context, ttl time.Duration, keys ...string) error {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -32,7 +38,7 @@ func (s *Store) Stage(ctx context.Context, keys ...string) error {
 	}
 	entries := make([]redis.Z, len(keys))
 	for i, k := range keys {
-		entries[i] = redis.Z{Score: float64(now.Add(s.cfg.StagedTTL).UnixMilli()), Member: k}
+		entries[i] = redis.Z{Score: float64(now.Add(ttl).UnixMilli()), Member: k}
 	}
 	if err := s.rdb.ZAdd(ctx, s.key("staged"), entries...).Err(); err != nil {
 		return unavailable("stage", err)

@@ -11,6 +11,8 @@ type Config struct {
 	Storage Storage `key:"storage"`
 	Jobs    Jobs    `key:"jobs"`
 	Worker  Worker  `key:"worker"`
+	LiveKit LiveKit `key:"livekit"`
+	Stream  Stream  `key:"stream"`
 	Models  Models  `key:"models"`
 }
 
@@ -86,6 +88,29 @@ type Worker struct {
 	FFmpeg       string        `key:"ffmpeg" flag:"ffmpeg" doc:"The ffmpeg program that encodes artifacts."`
 }
 
+// LiveKit is the media server of live sessions.
+type LiveKit struct {
+	URL           string        `key:"url" flag:"livekit-url" doc:"ws:// or wss:// address of the LiveKit server; empty turns live sessions off."`
+	PublicURL     string        `key:"public_url" flag:"livekit-public-url" doc:"Address of the LiveKit server as clients reach it; empty means url."`
+	APIKey        string        `key:"api_key" flag:"livekit-api-key" doc:"API key of the LiveKit server."`
+	APISecret     string        `key:"api_secret" flag:"livekit-api-secret" doc:"API secret of the LiveKit server." secret:"all"`
+	APISecretFile string        `key:"api_secret_file" flag:"livekit-api-secret-file" doc:"File that holds the API secret."`
+	TokenTTL      time.Duration `key:"token_ttl" flag:"token-ttl" doc:"How long a token lets its holder into a room; a bare number is in seconds." bare:"s"`
+}
+
+// Stream is live sessions and the workers of one process that run them.
+type Stream struct {
+	NumWorkers           int           `key:"num_workers" flag:"num-workers" doc:"Model workers of this process, one engine process each."`
+	WorkerGPUMap         string        `key:"worker_gpu_map" flag:"worker-gpu-map" doc:"Device groups of the workers, such as 0,1;2,3. Empty means one device each, or the CPU."`
+	MaxSessionsPerWorker string        `key:"max_sessions_per_worker" flag:"max-sessions-per-worker" doc:"Sessions that share one worker: a number, or auto for as many as the pipeline can hold."`
+	QueueSize            int           `key:"queue_size" flag:"queue-size" doc:"Sessions that may wait for a worker; 0 refuses them with 429."`
+	ControlIdleTimeout   time.Duration `key:"control_idle_timeout" flag:"control-idle-timeout" doc:"How long after its last control a session still counts as active when others want its worker; a bare number is in seconds." bare:"s"`
+	SessionTimeout       time.Duration `key:"session_timeout" flag:"session-timeout" doc:"Longest duration of a session; a bare number is in seconds." bare:"s"`
+	ControllerTimeout    time.Duration `key:"controller_timeout" flag:"controller-timeout" doc:"How long a session waits for its controller; a bare number is in seconds." bare:"s"`
+	RoomEmptyTimeout     time.Duration `key:"room_empty_timeout" flag:"room-empty-timeout" doc:"How long a session goes on when everybody has left; a bare number is in seconds." bare:"s"`
+	SessionsPerTenantMax int           `key:"sessions_per_tenant_max" doc:"Sessions that one tenant may have at a time."`
+}
+
 // Models says which pipeline answers to which model name.
 type Models struct {
 	Default string   `key:"default" flag:"default-model" doc:"Pipeline that the OpenAI model names and an absent model mean."`
@@ -103,6 +128,9 @@ func Default() Config {
 		Jobs:    Jobs{LeaseTTL: 10 * time.Second, Retention: 7 * 24 * time.Hour, QueuedMax: 100_000, QueueTimeout: 24 * time.Hour},
 		Worker: Worker{NumReplicas: 1, Grace: 30 * time.Second, StallTimeout: 60 * time.Second, LoadTimeout: 10 * time.Minute,
 			RunTimeout: time.Hour, FFmpeg: "ffmpeg"},
+		LiveKit: LiveKit{TokenTTL: 10 * time.Minute},
+		Stream: Stream{NumWorkers: 1, MaxSessionsPerWorker: "1", ControlIdleTimeout: 10 * time.Second, SessionTimeout: 30 * time.Minute,
+			ControllerTimeout: time.Minute, RoomEmptyTimeout: 30 * time.Second, SessionsPerTenantMax: 100},
 		Models: Models{Default: "terrain"},
 	}
 }

@@ -45,6 +45,13 @@ func TestMistakesAreRefusedAndNamed(t *testing.T) {
 		"star origin":      {flags: map[string]string{"cors-origins": "*"}, names: "http.cors_origins"},
 		"s3, no bucket":    {flags: map[string]string{"storage": "s3"}, names: "storage.s3.bucket"},
 		"duration":         {env: []string{"TELEFUSER_JOBS_LEASE_TTL=10"}, names: "TELEFUSER_JOBS_LEASE_TTL"},
+		"media address":    {flags: map[string]string{"livekit-url": "127.0.0.1:7880"}, names: "livekit.url"},
+		"media scheme":     {flags: map[string]string{"livekit-public-url": "redis://h"}, names: "livekit.public_url"},
+		"many sessions":    {flags: map[string]string{"max-sessions-per-worker": "65"}, names: "stream.max_sessions_per_worker"},
+		"no sessions":      {flags: map[string]string{"max-sessions-per-worker": "0"}, names: "stream.max_sessions_per_worker"},
+		"long queue":       {flags: map[string]string{"queue-size": "10001"}, names: "stream.queue_size"},
+		"short token":      {flags: map[string]string{"token-ttl": "1"}, names: "livekit.token_ttl"},
+		"no duration":      {flags: map[string]string{"control-idle-timeout": "soon"}, names: "--control-idle-timeout"},
 		"missing file":     {file: filepath.Join(dir, "none.yaml"), names: "none.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,18 +67,33 @@ func TestSecretsAreReadFromFilesAndMasked(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "redis"), "hunter2\n")
 	write(t, filepath.Join(dir, "s3"), "canary-secret\n")
+	write(t, filepath.Join(dir, "livekit"), "canary-media\n")
 	c, err := config.Load("", []string{"TELEFUSER_REDIS_URL=redis://user@h:1/2"}, map[string]string{
-		"redis-password-file": filepath.Join(dir, "redis"), "s3-secret-key-file": filepath.Join(dir, "s3")})
+		"redis-password-file": filepath.Join(dir, "redis"), "s3-secret-key-file": filepath.Join(dir, "s3"), "livekit-api-secret-file": filepath.Join(dir, "livekit")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Redis.URL != "redis://user:hunter2@h:1/2" || c.Storage.S3.SecretKey != "canary-secret" {
-		t.Fatalf("secrets not read: %s %s", c.Redis.URL, c.Storage.S3.SecretKey)
+	if c.Redis.URL != "redis://user:hunter2@h:1/2" || c.Storage.S3.SecretKey != "canary-secret" || c.LiveKit.APISecret != "canary-media" {
+		t.Fatalf("secrets not read: %s %s %s", c.Redis.URL, c.Storage.S3.SecretKey, c.LiveKit.APISecret)
 	}
 	for _, f := range config.Fields() {
-		if v := f.Value(c); strings.Contains(v, "hunter2") || strings.Contains(v, "canary-secret") {
+		if v := f.Value(c); strings.Contains(v, "hunter2") || strings.Contains(v, "canary") && !strings.HasPrefix(v, dir) {
 			t.Errorf("%s shows a secret: %s", f.Key, v)
 		}
+	}
+}
+
+// TestBareSeconds are what the command lines of other servers have; only live sessions' settings take them.
+func TestBareSeconds(t *testing.T) {
+	c, err := config.Load("", []string{"TELEFUSER_STREAM_CONTROLLER_TIMEOUT=20s"}, map[string]string{
+		"control-idle-timeout": "2.5", "session-timeout": "90", "token-ttl": "3600", "room-empty-timeout": "1m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Stream
+	if s.ControlIdleTimeout != 2500*time.Millisecond || s.SessionTimeout != 90*time.Second || c.LiveKit.TokenTTL != time.Hour || s.RoomEmptyTimeout != time.Minute ||
+		s.ControllerTimeout != 20*time.Second {
+		t.Errorf("%+v, token %s", s, c.LiveKit.TokenTTL)
 	}
 }
 

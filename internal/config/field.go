@@ -15,7 +15,9 @@ type Field struct {
 	// Doc is its sentence, Default the text of its default value.
 	Doc, Default string
 	secret       string
-	index        []int
+	// bare is the unit of a duration that is written without one; empty where one must be written.
+	bare  string
+	index []int
 }
 
 // Fields lists every setting in the order of the struct.
@@ -38,7 +40,7 @@ func collect(v reflect.Value, prefix string, index []int) []Field {
 		}
 		fields = append(fields, Field{
 			Key: key, Env: envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_")), Flag: flag,
-			Doc: f.Tag.Get("doc"), Default: text(v.Field(i)), secret: f.Tag.Get("secret"), index: at,
+			Doc: f.Tag.Get("doc"), Default: text(v.Field(i)), secret: f.Tag.Get("secret"), bare: f.Tag.Get("bare"), index: at,
 		})
 	}
 	return fields

@@ -134,6 +134,9 @@ func set(c *Config, f Field, s string) error {
 		}
 		v.SetInt(int64(n))
 	case time.Duration:
+		if _, err := strconv.ParseFloat(s, 64); err == nil && f.bare != "" {
+			s += f.bare
+		}
 		d, err := time.ParseDuration(s)
 		if err != nil {
 			return errors.New("want a duration such as 30s, 10m or 24h")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -41,6 +42,17 @@ func (c Config) Validate() error {
 		{"worker.stall_timeout", within(c.Worker.StallTimeout, time.Second, 24*time.Hour), "want 1s..24h"},
 		{"worker.load_timeout", within(c.Worker.LoadTimeout, time.Second, 24*time.Hour), "want 1s..24h"},
 		{"worker.run_timeout", within(c.Worker.RunTimeout, time.Second, 7*24*time.Hour), "want 1s..7 days"},
+		{"livekit.url", mediaURL(c.LiveKit.URL), "want ws://host:port or wss://host"},
+		{"livekit.public_url", mediaURL(c.LiveKit.PublicURL), "want ws://host:port or wss://host"},
+		{"livekit.token_ttl", within(c.LiveKit.TokenTTL, 10*time.Second, 24*time.Hour), "want 10s..24h"},
+		{"stream.num_workers", c.Stream.NumWorkers >= 1 && c.Stream.NumWorkers <= 64, "want 1..64"},
+		{"stream.max_sessions_per_worker", sessionsPerWorker(c.Stream.MaxSessionsPerWorker), "want 1..64 or auto"},
+		{"stream.queue_size", c.Stream.QueueSize >= 0 && c.Stream.QueueSize <= 10_000, "want 0..10000"},
+		{"stream.control_idle_timeout", within(c.Stream.ControlIdleTimeout, 0, time.Hour), "want 0s..1h"},
+		{"stream.session_timeout", within(c.Stream.SessionTimeout, time.Second, 12*time.Hour), "want 1s..12h"},
+		{"stream.controller_timeout", within(c.Stream.ControllerTimeout, time.Second, time.Hour), "want 1s..1h"},
+		{"stream.room_empty_timeout", within(c.Stream.RoomEmptyTimeout, time.Second, time.Hour), "want 1s..1h"},
+		{"stream.sessions_per_tenant_max", c.Stream.SessionsPerTenantMax >= 1, "want 1 or more"},
 		{"models.default", c.Models.Default != "", "want a pipeline's name"},
 	}
 	for _, check := range checks {
@@ -75,6 +87,13 @@ func readSecretFiles(c *Config) error {
 		}
 		c.Storage.S3.SecretKey = secret
 	}
+	if c.LiveKit.APISecretFile != "" {
+		secret, err := secretFrom(c.LiveKit.APISecretFile)
+		if err != nil {
+			return err
+		}
+		c.LiveKit.APISecret = secret
+	}
 	if c.Redis.PasswordFile == "" {
 		return nil
 	}
@@ -108,6 +127,17 @@ func plain(s string) bool {
 func redisURL(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "redis" || u.Scheme == "rediss" || u.Scheme == "unix")
+}
+
+// mediaURL takes what LiveKit's clients take; empty is no media server.
+func mediaURL(s string) bool {
+	u, err := url.Parse(s)
+	return s == "" || err == nil && u.Host != "" && slices.Contains([]string{"ws", "wss", "http", "https"}, u.Scheme)
+}
+
+func sessionsPerWorker(s string) bool {
+	n, err := strconv.Atoi(s)
+	return s == "auto" || err == nil && n >= 1 && n <= 64
 }
 
 // loopback says whether nobody outside this machine reaches addr; empty is nobody at all.
