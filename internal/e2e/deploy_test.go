@@ -196,15 +196,7 @@ func TestDevIsOneCommand(t *testing.T) {
 		t.Skip("an embedded Redis keeps nothing: ", err)
 	}
 	// The next start in the same directory has everything.
-	next := start(t, spawn{name: "dev again", path: program(t), dir: dev.dir,
-		args: []string{"dev", "--port", "0", "--data-dir", filepath.Join(dev.dir, "data")}})
-	var url string
-	waitFor(t, readyTimeout, "dev to be ready again", func() bool {
-		line, _, complete := strings.Cut(next.stdout.String(), "\n")
-		url = strings.TrimPrefix(line, "ready ")
-		return complete || next.ended()
-	})
-	again := newClient(url)
+	next, again := dev.startAgain(t)
 	if string(again.content(t, v.ID, "")) != string(content) {
 		t.Error("the video changed over a restart")
 	}
@@ -212,5 +204,43 @@ func TestDevIsOneCommand(t *testing.T) {
 	next.stop(t)
 	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("an idle dev took %s to end", took)
+	}
+}
+
+// startAgain starts dev anew in the directory of one that has ended.
+func (d *devServer) startAgain(t *testing.T) (*process, *client) {
+	t.Helper()
+	next := start(t, spawn{name: "dev again", path: program(t), dir: d.dir, args: []string{"dev", "--port", "0", "--data-dir", filepath.Join(d.dir, "data")}})
+	var url string
+	waitFor(t, readyTimeout, "dev to be ready again", func() bool {
+		line, _, complete := strings.Cut(next.stdout.String(), "\n")
+		url = strings.TrimPrefix(line, "ready ")
+		return complete || next.ended()
+	})
+	return next, newClient(url)
+}
+
+// TestFaultDevDies kills `telefuser dev`, and with it its Redis and its engine, in the middle of a video. The next one finishes it.
+func TestFaultDevDies(t *testing.T) {
+	t.Parallel()
+	if _, err := devstack.LookTool("redis-server"); err != nil {
+		t.Skip("an embedded Redis keeps nothing: ", err)
+	}
+	dev := startDev(t)
+	v := dev.client.create(t, long("a machine that restarts"))
+	waitFor(t, videoTimeout, "half of the job", func() bool {
+		got, err := dev.client.get(t.Context(), v.ID)
+		return err == nil && got.Progress >= 50
+	})
+	dev.kill()
+	waitFor(t, 10*time.Second, "its engine to end", func() bool { return len(enginesBelow(t, dev.dir)) == 0 })
+	next, again := dev.startAgain(t)
+	finished := again.await(t, v.ID)
+	checkFile(t, finished, again.content(t, v.ID, ""))
+	next.stop(t)
+	for _, path := range files(t, filepath.Join(dev.dir, "data", "tmp")) {
+		if !strings.HasPrefix(path, "engines/") {
+			t.Errorf("a leftover: %s", path)
+		}
 	}
 }

@@ -106,6 +106,7 @@ class Derived(unittest.TestCase):
 class ListAndDelete(unittest.TestCase):
     def test_paging(self):
         made = [client.videos.create(prompt=f"page {i}", extra_body={"num_frames": 5}, **SMALL).id for i in range(5)]
+        made.sort()  # those of the same millisecond are listed in the order of their ids
         listed = [v.id for v in client.videos.list(limit=1, order="asc")]
         self.assertEqual(len(listed), len(set(listed)))
         self.assertEqual([i for i in listed if i in made], made)

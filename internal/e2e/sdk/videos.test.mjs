@@ -159,6 +159,7 @@ describe('list and delete', () => {
   it('pages through all videos, each once', async () => {
     const ids = [];
     for (let i = 0; i < 5; i++) ids.push((await client.videos.create({ ...small, prompt: `page ${i}` })).id);
+    ids.sort(); // those of the same millisecond are listed in the order of their ids
     const listed = [];
     for await (const video of client.videos.list({ limit: 1, order: 'asc' })) listed.push(video.id);
     assert.equal(new Set(listed).size, listed.length);
