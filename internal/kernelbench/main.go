@@ -17,11 +17,19 @@ import (
 
 func main() {
 	seconds := flag.Float64("seconds", 0, "how long each sustained load runs; 0: bursts only")
-	only := flag.String("only", "", "groups, separated by commas: copy, graph, rows, gemm, attention, conv, layer")
+	only := flag.String("only", "", "groups, separated by commas: copy, graph, rows, gemm, attention_bf16, attention_e4m3, conv, layer")
 	cublaslt := flag.String("cublaslt", "", "path of libcublasLt.so.13; empty: not used")
 	choices := flag.String("choices", "", "file that remembers the fastest implementations")
 	out := flag.String("json", "", "file for the rows")
+	gpus := flag.Int("gpus", 1, "more than one: measure a layer split over so many GPUs, and nothing else")
 	flag.Parse()
+	if *gpus > 1 {
+		if err := runGroup(*gpus, *seconds, *cublaslt); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(*seconds, *only, *cublaslt, *choices, *out); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -91,6 +99,41 @@ func run(seconds float64, only, cublaslt, choices, out string) error {
 	}
 	const readable = 0o644
 	return os.WriteFile(out, b, readable)
+}
+
+// runGroup measures a layer on one GPU and on several.
+func runGroup(n int, seconds float64, cublaslt string) error {
+	ctx := context.Background()
+	d, err := gpu.Open()
+	if err != nil {
+		return err
+	}
+	var ordinals []int
+	for i := range n {
+		ordinals = append(ordinals, i)
+	}
+	g, err := d.OpenGroup(ctx, ordinals...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = g.Close() }()
+	o := kernels.BenchOptions{Sustain: time.Duration(seconds * float64(time.Second)), Report: func(r kernels.BenchRow) { fmt.Println(r) }}
+	return g.Do(ctx, func(xs []*gpu.Context) error {
+		var cs []*kernels.CUDA
+		for _, x := range xs {
+			co := kernels.CUDAOptions{}
+			if cublaslt != "" {
+				co.CuBLASLt = []string{cublaslt}
+			}
+			c, err := kernels.NewCUDA(x, co)
+			if err != nil {
+				return err
+			}
+			cs = append(cs, c)
+		}
+		_, err := kernels.BenchGroup(ctx, cs, o)
+		return err
+	})
 }
 
 func text(s *string) string {

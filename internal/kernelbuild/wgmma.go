@@ -64,6 +64,7 @@ func wgmmaSource() string {
 	}
 	wrapper(&b, "wgmma_rs_bf16", "m64n128k16.f32.bf16.bf16", 128, true, ", 1")
 	wrapper(&b, "wgmma_rs_e4m3", "m64n128k32.f32.e4m3.e4m3", 128, true, "")
+	wrapper(&b, "wgmma_rs_e4m3", "m64n8k32.f32.e4m3.e4m3", 8, true, "")
 	return b.String()
 }
 

@@ -15,7 +15,8 @@ type BenchOptions struct {
 	// Sustain is how long each load runs to reach the power cap; the figure is the mean of the
 	// second half. Zero: bursts only.
 	Sustain time.Duration
-	// Only names the groups to measure: copy, gemm, attention, rows, conv, graph. Nil: all.
+	// Only names the groups to measure: copy, graph, rows, gemm, attention_bf16, attention_e4m3,
+	// conv, layer. Nil: all.
 	Only []string
 	// Read takes a reading of the GPU's clocks and power; nil: not known.
 	Read func() *gpu.Telemetry
@@ -74,7 +75,7 @@ func Bench(ctx context.Context, c *CUDA, o BenchOptions) ([]BenchRow, error) {
 	groups := []struct {
 		name string
 		run  func() error
-	}{{"copy", b.copies}, {"graph", b.graph}, {"rows", b.rowKernels}, {"gemm", b.gemms}, {"attention", b.attentions}, {"conv", b.convs}, {"layer", b.layers}}
+	}{{"copy", b.copies}, {"graph", b.graph}, {"rows", b.rowKernels}, {"gemm", b.gemms}, {"attention_bf16", func() error { return b.attentions(BF16) }}, {"attention_e4m3", func() error { return b.attentions(E4M3) }}, {"conv", b.convs}, {"layer", b.layers}}
 	for _, g := range groups {
 		if o.Only != nil && !contains(o.Only, g.name) {
 			continue

@@ -32,14 +32,17 @@ func benchGemms() []gemmShape {
 	}
 }
 
-func (b *bench) product(d DType, s gemmShape) (Gemm, error) {
+func (b *bench) product(d DType, s gemmShape) (Gemm, error) { return b.productOf(d, s, benchTokens) }
+
+// productOf makes a product of a layer for some of its tokens.
+func (b *bench) productOf(d DType, s gemmShape, tokens int) (Gemm, error) {
 	var errs [6]error
 	o := Gemm{F: s.f}
-	o.A, errs[0] = b.normal(d, 1, benchTokens, s.k)
+	o.A, errs[0] = b.normal(d, 1, tokens, s.k)
 	o.B, errs[1] = b.normal(d, 0.02, s.n, s.k)
-	o.D, errs[2] = b.c.New(BF16, benchTokens, s.n)
+	o.D, errs[2] = b.c.New(BF16, tokens, s.n)
 	if d == E4M3 {
-		o.ScaleA, errs[3] = b.ones(benchTokens, 0.01)
+		o.ScaleA, errs[3] = b.ones(tokens, 0.01)
 		o.ScaleB, errs[4] = b.ones(s.n, 0.01)
 	}
 	if s.f != Identity {
@@ -243,33 +246,31 @@ func (b *bench) checkAttention(o Attention) (float64, error) {
 	return r.value(), nil
 }
 
-func (b *bench) attentions() error {
-	for _, d := range []DType{BF16, E4M3} {
-		for _, z := range [][3]int{{benchTokens, benchKeys, benchHeads}, {benchTokens, benchText, benchHeads}, {benchTokens, benchKeys, benchHeads / 2}} {
-			mark := b.c.Mark()
-			o, err := b.attention(d, z[0], z[1], z[2])
-			if err != nil {
+func (b *bench) attentions(d DType) error {
+	for _, z := range [][3]int{{benchTokens, benchKeys, benchHeads}, {benchTokens, benchText, benchHeads}, {benchTokens, benchKeys, benchHeads / 2}} {
+		mark := b.c.Mark()
+		o, err := b.attention(d, z[0], z[1], z[2])
+		if err != nil {
+			return err
+		}
+		for _, k := range o.candidates(b.c) {
+			l := load{name: "attention " + d.String(), shape: fmt.Sprintf("%d x %d, %d heads", z[0], z[1], z[2]), by: k.name,
+				flop: 4 * float64(z[0]) * float64(z[1]) * float64(z[2]) * HeadDim, run: k.run,
+				check: func() (float64, error) { return b.checkAttention(o) }}
+			if err := b.burst(l); err != nil {
 				return err
 			}
-			for _, k := range o.candidates(b.c) {
-				l := load{name: "attention " + d.String(), shape: fmt.Sprintf("%d x %d, %d heads", z[0], z[1], z[2]), by: k.name,
-					flop: 4 * float64(z[0]) * float64(z[1]) * float64(z[2]) * HeadDim, run: k.run,
-					check: func() (float64, error) { return b.checkAttention(o) }}
-				if err := b.burst(l); err != nil {
+			if z[1] == benchKeys && z[2] == benchHeads {
+				if err := b.sustained(l); err != nil {
 					return err
 				}
-				if z[1] == benchKeys && z[2] == benchHeads {
-					if err := b.sustained(l); err != nil {
-						return err
-					}
-				}
 			}
-			if _, err := b.c.Tune(o); err != nil {
-				return err
-			}
-			if err := b.c.Release(mark); err != nil {
-				return err
-			}
+		}
+		if _, err := b.c.Tune(o); err != nil {
+			return err
+		}
+		if err := b.c.Release(mark); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -13,13 +13,15 @@ template <int OUT, int NV>
 DEV void rmsnorm_rope(const void *x, i64 xs, const float *weight, const F2 *table, const int *state, void *y, int ring, int tokens, int d,
                       int gh, int gw, int pf, int ph, float eps, float factor) {
   __shared__ float scratch[2][32];
-  float w[NV][8], v[NV][8];
+  extern __shared__ __attribute__((aligned(16))) float factors[]; // the weight; a thread reads what it wrote
+  float v[NV][8];
   Raw8<T_BF16> next[NV];
 #pragma unroll
   for (int k = 0; k < NV; k++) {
     int c = (k * blockDim.x + threadIdx.x) * 8;
     if (c < d) {
-      load8<T_F32>(weight, c, w[k]);
+#pragma unroll
+      for (int j = 0; j < 8; j++) factors[c + j] = weight[c + j];
       next[k] = fetch8<T_BF16>(x, (u64)blockIdx.x * xs + c);
     }
   }
@@ -57,9 +59,11 @@ DEV void rmsnorm_rope(const void *x, i64 xs, const float *weight, const F2 *tabl
     for (int k = 0; k < NV; k++) {
       int c = (k * blockDim.x + threadIdx.x) * 8;
       if (c < d) {
+        float w[8];
+        load8<T_F32>(factors, c, w);
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-          float a = v[k][2 * j] * inv * w[k][2 * j], b = v[k][2 * j + 1] * inv * w[k][2 * j + 1];
+          float a = v[k][2 * j] * inv * w[2 * j], b = v[k][2 * j + 1] * inv * w[2 * j + 1];
           v[k][2 * j] = (a * cs[k][j].x - b * cs[k][j].y) * factor;
           v[k][2 * j + 1] = (a * cs[k][j].y + b * cs[k][j].x) * factor;
         }
@@ -73,7 +77,7 @@ DEV void rmsnorm_rope(const void *x, i64 xs, const float *weight, const F2 *tabl
   }
 }
 #define RMSNORM_ROPE(name, OUT, NV)                                                                                               \
-  extern "C" __global__ void __launch_bounds__(320, NV == 2 ? 2 : 1) name(const void *x, i64 xs, const float *weight, const F2 *table,              \
+  extern "C" __global__ void __launch_bounds__(320, NV == 2 ? 3 : 1) name(const void *x, i64 xs, const float *weight, const F2 *table,              \
       const int *state, void *y, int ring, int tokens, int d, int gh, int gw, int pf, int ph, float eps, float factor) {          \
     rmsnorm_rope<OUT, NV>(x, xs, weight, table, state, y, ring, tokens, d, gh, gw, pf, ph, eps, factor);                          \
   }

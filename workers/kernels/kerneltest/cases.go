@@ -242,7 +242,20 @@ func attentionCases(quick bool) []Case {
 				O: s.Out(ProbE4M3, bf16, d+8, q, d), Keys: k, Scale: 0.025, ValueScale: 0.5}
 		}})
 	}
-	return all
+	if quick {
+		return all
+	}
+	// Many keys: sums over thousands of terms, and every stage used again and again.
+	const q, k, h = 3, 20000, 1
+	return append(all, Case{Name: "attention/bf16/many", Heavy: true, Build: func(s *Side) kernels.Op {
+		d := h * kernels.HeadDim
+		return kernels.Attention{Q: s.Normal(bf16, 1, q, d), K: s.Normal(bf16, 1, k, d), V: s.Normal(bf16, 1, k, d), O: s.Dense(RoundBF16, bf16, q, d),
+			Keys: k - 3, Scale: 0.09, ValueScale: 1}
+	}}, Case{Name: "attention/e4m3/many", Heavy: true, Build: func(s *Side) kernels.Op {
+		d := h * kernels.HeadDim
+		return kernels.Attention{Q: s.Normal(e4m3, 1, q, d), K: s.Normal(e4m3, 1, k, d), V: s.Normal(e4m3, 1, d, k), O: s.Dense(ProbE4M3, bf16, q, d),
+			Keys: k, Scale: 0.09, ValueScale: 1}
+	}})
 }
 
 func convCases(quick bool) []Case {

@@ -129,7 +129,7 @@ func TestAttentionImplementations(t *testing.T) {
 	if *force != "" || *only != "" && !strings.HasPrefix(*only, "attention") {
 		t.Skip("other cases are asked for")
 	}
-	for _, n := range []string{"own 128", "own 176", "own 192", "own 128_turns", "own 176_turns", "own 192_turns"} {
+	for _, n := range []string{"own 128", "own 176", "own 192", "own 192_ones"} {
 		t.Run(strings.ReplaceAll(n, " ", "_"), func(t *testing.T) {
 			onGPU(t, kernels.CUDAOptions{Force: n}, "attention")
 		})
