@@ -20,6 +20,7 @@ func (x *Session) Cancel(cause error) {
 
 // Close cancels the session with ErrClosed and waits until its clean-up is over. It fails with an error that is ErrPoisoned when a stage
 // could not release its state, a slot was left, or the drain timeout passed. Closing twice waits and answers the same.
+// A stage's function must not call it: it would wait for itself.
 func (x *Session) Close(ctx context.Context) error {
 	x.sched.mu.Lock()
 	x.drop(ErrClosed, time.Now())

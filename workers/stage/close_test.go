@@ -226,6 +226,40 @@ func TestSlotLeakIsFound(t *testing.T) {
 	}
 }
 
+func TestCapacityLeakIsFound(t *testing.T) {
+	for groups, leaks := range map[int]int64{0: 1, 1: 2} {
+		spec := slow(&journal{}, stage.Stage{})
+		for range groups {
+			spec.ResourceGroups = []stage.ResourceGroup{{Name: "gpu", MaxConcurrency: 1}}
+		}
+		s, stop := start(t, spec, stage.Config{})
+		s.LeakCapacity()
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Diagnostics(); got != (stage.Diagnostics{SlotLeaks: leaks}) {
+			t.Errorf("diagnostics %+v, want %d leaks", got, leaks)
+		}
+	}
+}
+
+func TestWhatWasCancelledDoesNotBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{}
+		s, _ := start(t, slow(j, stage.Stage{InFlightGlobal: 2, Release: j.release("work")}), stage.Config{})
+		a, b := open(t, s, "a", 1), open(t, s, "b", 1)
+		push(t, a, 0, in.Of(0))
+		push(t, b, 0, in.Of(0))
+		synctest.Wait() // a works, b lies in the mailbox
+		closed(t, b)
+		closed(t, a)
+		if want := []string{"a0", "release work a"}; !slices.Equal(j.list(), want) {
+			t.Errorf("got %q", j.list())
+		}
+		clean(t, s)
+	})
+}
+
 func TestCloseGivesUpWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held := make(chan struct{})

@@ -16,6 +16,16 @@ func (x *Session) LeakSlot() {
 	x.lanes[0].reserve(0)
 }
 
+// LeakCapacity takes a place of the first stage, and of the first group if there is one, as a defect would.
+func (s *Scheduler) LeakCapacity() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stages[0].inFlight++
+	if len(s.groups) > 0 {
+		s.groups[0]++
+	}
+}
+
 // Remembered is how many results and how many ended sessions the scheduler knows.
 func (s *Scheduler) Remembered() (results, epochs int) {
 	s.mu.Lock()

@@ -78,6 +78,9 @@ func TestFactsOfASession(t *testing.T) {
 			t.Errorf("chunk period %+v", *f.ChunkPeriod)
 		}
 		for _, i := range f.Invocations {
+			if i.Stage == "denoise" && i.Sequence == 0 && at(i.InputsReadyAt) != 5 {
+				t.Errorf("denoise 0: ready %v", at(i.InputsReadyAt))
+			}
 			if i.Stage == "denoise" && i.Sequence == 1 {
 				if at(i.InputsReadyAt) != 6 || at(i.AdmittedAt) != 7 || at(i.CompletedAt) != 9 {
 					t.Errorf("denoise 1: ready %v admitted %v completed %v", at(i.InputsReadyAt), at(i.AdmittedAt), at(i.CompletedAt))
@@ -86,6 +89,47 @@ func TestFactsOfASession(t *testing.T) {
 		}
 		if len(f.Invocations) != 9 {
 			t.Errorf("%d invocations", len(f.Invocations))
+		}
+		closed(t, x)
+	})
+}
+
+// TestOnlyTheAnchorStartsTheClock: the other input comes after it and does not start it again.
+func TestOnlyTheAnchorStartsTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := start(t, timed(1, 1, 1), stage.Config{})
+		x := open(t, s, "s", 1)
+		push(t, x, 0, control.Of("k"))
+		pause(2)
+		push(t, x, 0, request.Of(0))
+		c, err := x.Next(t.Context())
+		if err != nil || *c.Facts.ControlToOutputSeconds != 5 || c.Facts.ResidenceSeconds != 3 {
+			t.Errorf("%+v, %v", c.Facts, err)
+		}
+		closed(t, x)
+	})
+}
+
+func TestSummary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		spec := slow(&journal{}, stage.Stage{})
+		spec.Stages[0].Run = stage.Map(in, out, func(_ context.Context, _ stage.Invocation, seconds int) (int, error) {
+			pause(seconds)
+			return seconds, nil
+		})
+		s, _ := start(t, spec, stage.Config{})
+		x := open(t, s, "x", 1)
+		for i := range 21 { // the first emission only starts the clock; then 20 down to 1
+			push(t, x, int64(i), in.Of(21-i))
+			if _, err := x.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := *x.Facts().ChunkPeriod, (stage.Summary{Count: 20, Min: 1, P50: 10, P95: 19, Max: 20, Mean: 10.5}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		if x.Facts().ControlToOutput != nil {
+			t.Error("a latency without an anchor")
 		}
 		closed(t, x)
 	})

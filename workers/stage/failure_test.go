@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"telefuser/workers/stage"
 )
@@ -163,6 +164,57 @@ func TestDeathDoesNotSpread(t *testing.T) {
 		if h := s.Health(); h["decode"] != stage.HealthFailed || h["denoise"] != stage.HealthClosed {
 			t.Errorf("health %v", h)
 		}
+	})
+}
+
+// TestFailureIsToldAtOnce: a reader hears of a failure while another invocation of the session still runs.
+func TestFailureIsToldAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		spec := failing(&journal{}, 0, func(context.Context, stage.Invocation) (stage.Values, error) { return nil, errStage })
+		denoise := spec.Stages[1].Run
+		spec.Stages[1].Run = func(ctx context.Context, in stage.Invocation) (stage.Values, error) {
+			pause(int(1 + in.Sequence)) // it is at work on the second when decode fails with the first
+			return denoise(ctx, in)
+		}
+		s, _ := start(t, spec, stage.Config{})
+		x := open(t, s, "bad", 1)
+		began := time.Now()
+		feed(t, x, 2)
+		if _, err := x.Next(t.Context()); !errors.Is(err, errStage) || time.Since(began) != time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		closed(t, x)
+	})
+}
+
+// TestDeadActorReleasesNothing: a session that comes to its clean-up after the death does not wait for the actor.
+func TestDeadActorReleasesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		spec := failing(&journal{}, 0, func(context.Context, stage.Invocation) (stage.Values, error) {
+			pause(1)
+			return nil, stage.Fatal(errStage)
+		})
+		denoise := spec.Stages[1].Run
+		spec.Stages[1].Run = func(ctx context.Context, in stage.Invocation) (stage.Values, error) {
+			pause(int(3 * in.Sequence))
+			return denoise(ctx, in)
+		}
+		s, _ := start(t, spec, stage.Config{})
+		began := time.Now()
+		good, bad := open(t, s, "good", 1), open(t, s, "bad", 1)
+		push(t, good, 0, request.Of(0), control.Of("k"))
+		if _, err := good.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		push(t, bad, 0, request.Of(0), control.Of("k"))
+		synctest.Wait()
+		push(t, good, 1, request.Of(0), control.Of("k")) // denoise works on it until 3 s, decode dies at 1 s
+		synctest.Wait()
+		err := good.Close(t.Context())
+		if !errors.Is(err, stage.ErrActorDead) || errors.Is(err, stage.ErrDrain) || time.Since(began) != 3*time.Second {
+			t.Errorf("close after %v: %v", time.Since(began), err)
+		}
+		_ = bad.Close(t.Context())
 	})
 }
 
