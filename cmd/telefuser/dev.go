@@ -32,6 +32,7 @@ func newDevCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	load := settings(cmd)
+	faultDir := faultDirFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := load()
 		if err != nil {
@@ -49,13 +50,13 @@ func newDevCommand() *cobra.Command {
 		if !cmd.Flags().Changed("shutdown-grace") {
 			c.HTTP.ShutdownGrace = 0
 		}
-		return dev(cmd.Context(), c, stderrLogger(c.Log), func(url string) { fmt.Fprintln(cmd.OutOrStdout(), "ready", url) })
+		return dev(cmd.Context(), c, stderrLogger(c.Log), *faultDir, func(url string) { fmt.Fprintln(cmd.OutOrStdout(), "ready", url) })
 	}
 	return cmd
 }
 
 // dev runs the embedded stack until ctx ends, and tells ready its address when it is.
-func dev(ctx context.Context, c config.Config, log *slog.Logger, ready func(url string)) error {
+func dev(ctx context.Context, c config.Config, log *slog.Logger, faultDir string, ready func(url string)) error {
 	c, err := absolute(c)
 	if err != nil {
 		return err
@@ -71,6 +72,7 @@ func dev(ctx context.Context, c config.Config, log *slog.Logger, ready func(url 
 		return err
 	}
 	defer p.close()
+	p.faultDir = faultDir
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return serve(ctx, p, c.Models.Default, func(url string) {

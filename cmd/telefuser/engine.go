@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -19,19 +21,37 @@ func newEngineCommand() *cobra.Command {
 		Hidden: true,
 	}
 	socket := cmd.Flags().String("socket", "", "Unix socket to listen on")
-	device := cmd.Flags().String("device", "", "the device in words")
+	device := cmd.Flags().String("device", "", "numbers or UUIDs of the GPUs to run on, separated by commas; empty means the processor")
 	level := cmd.Flags().String("log-level", "info", "least level that is logged")
+	faults := cmd.Flags().String("fault-dir", "", "directory whose files make the device fail; for fault tests")
+	_ = cmd.Flags().MarkHidden("fault-dir")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		p, err := pipeline.New(args[0])
-		if err != nil {
-			return err
+		devices, trouble := openEngineDevices(cmd.Context(), *device)
+		p, err := pipeline.NewOn(args[0], pipeline.Options{Devices: devices.ordinals, FaultDir: *faults})
+		if err == nil {
+			if trouble != nil {
+				p = troubled{p, trouble}
+			}
+			err = engine.Serve(cmd.Context(), p, engine.ServeConfig{
+				Socket: *socket, Parent: os.Stdin, Device: devices.words, Devices: devices.facts, WatchDevices: devices.watch,
+				Log: stderrLogger(config.Log{Level: *level, Format: "json"}),
+			})
 		}
-		err = engine.Serve(cmd.Context(), p, engine.ServeConfig{
-			Socket: *socket, Parent: os.Stdin, Device: *device, Log: stderrLogger(config.Log{Level: *level, Format: "json"}),
-		})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
 		// The code tells the supervisor how the engine ended; nothing else of this process matters to it.
 		os.Exit(engine.ExitCode(err))
 		return nil
 	}
 	return cmd
 }
+
+// troubled is a pipeline without the devices that it should have. It says so when it is to load, where the supervisor hears it.
+type troubled struct {
+	pipeline.Pipeline
+	err error
+}
+
+// Load fails.
+func (t troubled) Load(context.Context, func(share float64)) error { return t.err }

@@ -21,6 +21,8 @@ type parts struct {
 	redis   jobs.Client
 	records *jobs.Store
 	objects storage.Store
+	// faultDir, for fault tests, is where engines look for failures of their device to come.
+	faultDir string
 }
 
 // openParts connects the records and the object store. A Redis that is down is no error: roles come up not ready and wait for it.

@@ -24,7 +24,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.AddCommand(newServeCommand(), newWorkerCommand(), newDevCommand(), newDemoCommand(), newEngineCommand(),
-		newKeysCommand(), newJobsCommand(), newConfigCommand(), newCheckCommand(), newVersionCommand(), newBenchCommand())
+		newKeysCommand(), newJobsCommand(), newConfigCommand(), newCheckCommand(), newVersionCommand(), newBenchCommand(), newGPUsCommand())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	beStrict(root)
 	return root

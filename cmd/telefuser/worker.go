@@ -34,6 +34,7 @@ func newWorkerCommand() *cobra.Command {
 	load := settings(cmd)
 	dieAt := cmd.Flags().String("die-at", "", "kill this process at a named point, once; for fault tests")
 	_ = cmd.Flags().MarkHidden("die-at")
+	faultDir := faultDirFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := knownPipeline(args[0]); err != nil {
 			return err
@@ -50,6 +51,7 @@ func newWorkerCommand() *cobra.Command {
 			return err
 		}
 		defer p.close()
+		p.faultDir = *faultDir
 		w, err := newWorker(p, args[0], prometheus.NewRegistry(), workers.Point(*dieAt))
 		if err != nil {
 			return err
@@ -57,6 +59,13 @@ func newWorkerCommand() *cobra.Command {
 		return runWorker(cmd.Context(), p, w)
 	}
 	return cmd
+}
+
+// faultDirFlag adds the hidden flag for failures of a device on purpose.
+func faultDirFlag(cmd *cobra.Command) *string {
+	dir := cmd.Flags().String("fault-dir", "", "directory whose files make a device fail; for fault tests")
+	_ = cmd.Flags().MarkHidden("fault-dir")
+	return dir
 }
 
 // runWorker runs a worker with what must run beside it, and ends when the worker does.
@@ -129,6 +138,10 @@ func engineConfigs(p *parts, name string) ([]engine.Config, error) {
 		}
 		if len(groups) > 0 {
 			e.Devices = groups[i]
+			e.Command = append(e.Command, "--device", strings.Join(groups[i], ","))
+		}
+		if p.faultDir != "" {
+			e.Command = append(e.Command, "--fault-dir", p.faultDir)
 		}
 		engines = append(engines, e)
 	}

@@ -39,6 +39,7 @@ var rooms = []room{
 	{"internal/bench", []string{"openapi", "workers/kernels"}},
 	{"internal/config", []string{"api", "jobs", "storage", "workers", "streaming", "workers/media"}},
 	{"internal/kernelbuild", []string{"workers/gpu", "workers/kernels", "workers/models"}},
+	{"internal/kernelbench", []string{"workers/gpu", "workers/kernels"}},
 	{"internal/devstack", nil},
 	{"internal/e2e", nil},
 	{"internal/arch", nil},
