@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 )
 
 // claim is one epoch of one session, held by one worker. Every write of it is fenced: ErrStale says that the session is somebody else's, or nobody's.
@@ -12,6 +13,8 @@ type claim struct {
 	worker string
 	// session is the record as it was when the epoch began.
 	session Session
+	// waited is how long the session waited for this claim.
+	waited time.Duration
 }
 
 // claim takes the session that waits for a worker. It answers nil when there is none.
@@ -27,7 +30,7 @@ func (s *Store) claim(ctx context.Context, worker, pipeline string) (*claim, err
 	if session.Epoch == 1 {
 		s.metrics.queueWait.Observe(session.StartedAt.Sub(session.CreatedAt).Seconds())
 	}
-	return &claim{store: s, worker: worker, session: session}, nil
+	return &claim{store: s, worker: worker, session: session, waited: time.Duration(number(list, 3)) * time.Millisecond}, nil
 }
 
 // note is what the owner knows of its session; zero fields change nothing.

@@ -2,48 +2,93 @@ package streaming
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// PoolConfig describes the workers of one process. A zero value takes the default in its comment.
-type PoolConfig struct {
-	// Owner names the process and its start: host, pid and something random. Worker i is "<Owner>-worker-<i>".
-	Owner    string
-	Pipeline string
-	// SessionsPerWorkerMax is the number of sessions that one engine keeps at a time: 1.
-	SessionsPerWorkerMax int
-	// Devices names each engine's devices for the registry; may be nil.
-	Devices [][]string
-	// Grace is how long live sessions go on after a drain began: 30 s. After it they are handed over where their state is kept, else ended as drained.
-	Grace time.Duration
-	// TimeSlice is how long an active session may use the model while others wait: 2 s.
-	TimeSlice time.Duration
-	// JoinTimeout bounds one try to enter a room: 10 s. OpenTimeout bounds an engine's Open: 60 s.
-	JoinTimeout time.Duration
-	OpenTimeout time.Duration
-	// RejoinTimeout is how long a session without a media server tries to get back before it ends as media_lost: 15 s.
-	RejoinTimeout time.Duration
-	// AckTimeout is how long a lossless session waits for its client's delivery_ack after done: 15 s.
-	AckTimeout time.Duration
-	// ControlsPerSecondMax is the number of control messages obeyed in a second; more are dropped, counted and answered once a second: 120.
-	ControlsPerSecondMax int
-	// BitrateBitsPerSecond is the target of the encoder: 4,000,000.
-	BitrateBitsPerSecond int
-}
-
 // Pool runs sessions on engines: it claims one whenever a slot is free.
-type Pool struct{}
+type Pool struct {
+	cfg     PoolConfig
+	store   *Store
+	workers []*worker
+	metrics *poolMetrics
+	log     *slog.Logger
+}
 
 // NewPool makes the workers of one process, one per engine. It does not start anything.
 func NewPool(cfg PoolConfig, store *Store, engines []Engine, rooms Rooms, log *slog.Logger) (*Pool, error) {
-	panic("soon")
+	cfg = cfg.withDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if store == nil || rooms == nil || log == nil || len(engines) == 0 {
+		return nil, fmt.Errorf("streaming: a pool needs a store, an engine, rooms and a logger: %w", ErrInvalid)
+	}
+	p := &Pool{cfg: cfg, store: store, metrics: newPoolMetrics(), log: log}
+	for i, engine := range engines {
+		w := &worker{cfg: cfg, store: store, engine: engine, rooms: rooms, metrics: p.metrics, id: fmt.Sprintf("%s-worker-%d", cfg.Owner, i),
+			log: log.With("worker", i), lease: NewExecutionLease(cfg.TimeSlice, nil), runs: map[held]*run{}, wake: make(chan struct{}, 1), beat: make(chan struct{}, 1)}
+		if i < len(cfg.Devices) {
+			w.devices = cfg.Devices[i]
+		}
+		p.workers = append(p.workers, w)
+	}
+	return p, nil
+}
+
+// Collector shows the pool's metrics.
+func (p *Pool) Collector() prometheus.Collector { return p.metrics }
+
+// WorkerIDs are the workers' names in the registry.
+func (p *Pool) WorkerIDs() []string {
+	ids := make([]string, len(p.workers))
+	for i, w := range p.workers {
+		ids[i] = w.id
+	}
+	return ids
 }
 
 // Run claims and runs sessions until ctx ends; then it takes no more, lets the live ones go on for Grace, and returns when all have ended or were handed over.
-func (p *Pool) Run(ctx context.Context) error { panic("soon") }
+func (p *Pool) Run(ctx context.Context) error {
+	hearing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var ear, hands sync.WaitGroup
+	ear.Go(func() { p.listen(hearing) })
+	for _, w := range p.workers {
+		hands.Go(func() { w.run(ctx) })
+	}
+	hands.Wait()
+	stop()
+	ear.Wait()
+	return nil
+}
 
-// Collector shows the pool's metrics.
-func (p *Pool) Collector() prometheus.Collector { panic("soon") }
+// listenPause is the pause before the channel of nudges is tried again. Meanwhile workers poll.
+const listenPause = 500 * time.Millisecond
+
+// listen passes nudges on until ctx ends. What is lost costs a poll, nothing else.
+func (p *Pool) listen(ctx context.Context) {
+	sub := p.store.rdb.Subscribe(ctx, p.store.eventsChannel())
+	defer func() { _ = sub.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = sub.Close() })()
+	for ctx.Err() == nil {
+		message, err := sub.ReceiveMessage(ctx)
+		if err != nil {
+			_ = sleepUntil(ctx, time.Now().Add(listenPause))
+			continue
+		}
+		what, of, _ := strings.Cut(message.Payload, " ")
+		for _, w := range p.workers {
+			switch {
+			case what == "wake" && of == p.cfg.Pipeline:
+				nudge(w.wake)
+			case what == "stop" && w.runsSession(of):
+				nudge(w.beat)
+			}
+		}
+	}
+}

@@ -34,7 +34,7 @@ type Source interface {
 
 // Engine opens sources. Its implementation is the engine supervisor, plugged in by the program.
 type Engine interface {
-	// Open starts s, from s.State when there is one; s.Facts.PublishedFrames of a bounded session have been delivered then. ErrEngineLost (wrapped), here and
+	// Open starts s, from s.State when there is one; s.Facts.CompletedFrames of a bounded session are done then. ErrEngineLost (wrapped), here and
 	// from a Source, says that the engine's process died, so that the session may go on elsewhere; every other error is the session's own end.
 	Open(ctx context.Context, s Session) (Source, error)
 	// Ready answers nil while an engine is loaded.

@@ -30,6 +30,13 @@ const (
 	DeliveryLossless Delivery = "lossless"
 )
 
+// The outcomes of a lossless delivery: the client counted at least what was published, it counted less, it did not answer in time.
+const (
+	OutcomeVerified = "verified"
+	OutcomeShort    = "short"
+	OutcomeTimeout  = "timeout"
+)
+
 // Spec is what was asked for. It never changes after Create.
 type Spec struct {
 	Pipeline string `json:"pipeline"`
@@ -78,17 +85,19 @@ type Session struct {
 	StartedAt    time.Time
 	EndedAt      time.Time
 	ExpiresAt    time.Time
-	// Outcome is what became of a lossless delivery: verified, short or timeout; empty otherwise.
+	// Outcome is what became of a lossless delivery, one of the Outcome constants; empty otherwise.
 	Outcome string
 	Facts   Facts
 }
 
 // Facts are raw counts and durations of one session; nil means unknown.
 type Facts struct {
-	GeneratedFrames int64  `json:"generated_frames"`
-	PublishedFrames int64  `json:"published_frames"`
-	DroppedFrames   int64  `json:"dropped_frames"`
-	Chunks          int64  `json:"chunks"`
+	GeneratedFrames int64 `json:"generated_frames"`
+	PublishedFrames int64 `json:"published_frames"`
+	DroppedFrames   int64 `json:"dropped_frames"`
+	Chunks          int64 `json:"chunks"`
+	// CompletedFrames are the frames of the chunks that State comes after: those a later owner does not make again.
+	CompletedFrames int64  `json:"completed_frames"`
 	ConfirmedFrames *int64 `json:"confirmed_frames,omitempty"`
 	// FirstFrameNS is from the claim to the first published frame, monotonic.
 	FirstFrameNS *int64 `json:"first_frame_ns,omitempty"`

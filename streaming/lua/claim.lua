@@ -14,6 +14,7 @@ if not id and redis.call('SCARD', slots) < tonumber(f[2]) then id = redis.call('
 if not id then return {'none'} end
 
 local key = record_key(id)
+local waited = now - tonumber(redis.call('HGET', key, 'u'))
 undue(id)
 redis.call('ZREM', queue_key(pipeline), id)
 redis.call('SADD', slots, id)
@@ -27,4 +28,4 @@ end
 redis.call('ZADD', leases_key, int(now + tonumber(ARGV[3])), id)
 redis.call('ZADD', due_key('controller'), int(now + tonumber(ARGV[4])), id)
 controlled(id)
-return {'claimed', id, answer(id), int(now)}
+return {'claimed', id, answer(id), waited}

@@ -1,0 +1,110 @@
+package streaming
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// The bounds of an end.
+const (
+	// lastWordsTimeout is how long the last words may take to be said.
+	lastWordsTimeout = 800 * time.Millisecond
+	// recordTimeout bounds the writes of an end, retryPause is the pause between their tries.
+	recordTimeout = 15 * time.Second
+	retryPause    = 200 * time.Millisecond
+)
+
+// conclude writes what became of the session, says so in the room, leaves it and frees the slot. leave returns when the room is left.
+func (r *run) conclude(ctx context.Context, cause error, leave func(), speaker *sync.WaitGroup) {
+	o := conclude(cause)
+	r.inbox.finish()
+	over := r.settle(ctx, &o)
+	r.lastWords(&o, over)
+	r.out.close()
+	r.awaitSpeaker(speaker)
+	leave()
+	r.insist(ctx, "release", r.claim.release)
+	if over {
+		closing, cancel := context.WithTimeout(ctx, roomCloseTimeout)
+		defer cancel()
+		if err := r.claim.store.closeRoom(closing, r.rooms, r.claim.session.Room); err != nil {
+			r.log.WarnContext(ctx, "room not closed; the reaper tries again", "error", err)
+		}
+	}
+	r.log.InfoContext(ctx, "session left", "reason", o.reason, "over", over, "cause", cause)
+}
+
+// settle writes the end, or the hand-over, into the record. It answers whether the session is over.
+func (r *run) settle(ctx context.Context, o *outcome) (over bool) {
+	r.mu.Lock()
+	facts, state, verified := r.facts, r.state, r.outcome
+	r.mu.Unlock()
+	switch {
+	case o.gone && o.reason == "":
+		return false
+	case o.handOver:
+		queued := false
+		ok := r.insist(ctx, "hand over", func(ctx context.Context) (err error) {
+			queued, err = r.claim.handOver(ctx, state, facts, o.charge, o.reason)
+			return err
+		})
+		return ok && !queued
+	}
+	return r.insist(ctx, "close", func(ctx context.Context) error {
+		return r.claim.close(ctx, o.reason, o.message, facts, verified)
+	})
+}
+
+// insist writes until Redis has answered or the time for it is over; then the lease runs out and the reaper decides. A stale epoch has nothing to write.
+func (r *run) insist(ctx context.Context, what string, write func(context.Context) error) bool {
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	for {
+		err := write(ctx)
+		if err == nil {
+			return true
+		}
+		if errors.Is(err, ErrStale) || sleepUntil(ctx, time.Now().Add(retryPause)) != nil {
+			r.log.WarnContext(ctx, "record not written", "what", what, "error", err)
+			return false
+		}
+	}
+}
+
+// lastWords tell the room why no more frames come. A session that finished has said so.
+func (r *run) lastWords(o *outcome, over bool) {
+	facts := r.snapshot()
+	switch {
+	case !over && !o.gone:
+		r.out.status("reassigning", nil, fields{"reason": o.reason})
+	case !over || o.reason == ReasonFinished:
+	case EndStatus(o.reason) == StatusFailed:
+		message := o.message
+		if message == "" {
+			message = endings[o.reason].message
+		}
+		r.out.fail("worker_failed", message)
+	default:
+		r.out.done(fields{"total_chunks": facts.Chunks, "published_frames": facts.PublishedFrames, "reason": o.reason})
+	}
+}
+
+// awaitSpeaker gives the last words their time, where there is a room to say them in.
+func (r *run) awaitSpeaker(speaker *sync.WaitGroup) {
+	if r.link.view().pub == nil {
+		return
+	}
+	said := make(chan struct{})
+	go func() { // ends with the speaker, which leave ends at the latest
+		speaker.Wait()
+		close(said)
+	}()
+	timer := time.NewTimer(lastWordsTimeout)
+	defer timer.Stop()
+	select {
+	case <-said:
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,153 @@
+package streaming
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// leaseQuiet is how long a wait for the model may take before its session is told.
+const leaseQuiet = 250 * time.Millisecond
+
+// generate makes chunks until the source has no more. A chunk is asked for only when somebody can see it, there is room for it and, in latest delivery, no
+// earlier than its time needs, so that a control acts on what is shown next.
+func (r *run) generate(ctx context.Context) error {
+	var ahead foresight
+	spec := r.claim.session.Spec
+	for {
+		if err := r.awaitTurn(ctx, &ahead); err != nil {
+			return err
+		}
+		wanted := time.Now()
+		if err := r.acquire(ctx); err != nil {
+			return err
+		}
+		chunk, err := r.next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		it := &item{Chunk: chunk, asked: wanted, ready: now, made: now.Sub(wanted)}
+		it.actions = r.inbox.settle(chunk.Index, chunk.ControlIDs)
+		length := time.Duration(len(chunk.Frames)) * time.Second / time.Duration(spec.FPS)
+		if start := ahead.made(now, it.made, length); !r.lossless() {
+			it.start = start
+		}
+		r.measureChunk(it, length)
+		if lost := r.chunks.put(it); lost != nil {
+			r.drop(len(lost.Frames))
+		}
+	}
+}
+
+// awaitTurn waits until the next chunk is wanted. The model is free for others meanwhile.
+func (r *run) awaitTurn(ctx context.Context, ahead *foresight) error {
+	v := r.link.view()
+	if ahead.n == 0 && v.pub != nil { // the first chunk is made before anybody comes, so that they need not wait
+		return nil
+	}
+	if !r.watched(v) {
+		r.seat.Yield()
+		if _, err := r.link.await(ctx, r.watched); err != nil {
+			return err
+		}
+	}
+	if !r.lossless() {
+		if ask := ahead.ask(); time.Until(ask) > 0 {
+			r.seat.Yield()
+			return sleepUntil(ctx, ask)
+		}
+		return nil
+	}
+	if !r.chunks.hasRoom() {
+		r.seat.Yield()
+	}
+	return r.chunks.awaitRoom(ctx)
+}
+
+// watched says whether frames would be seen: by the controller where none may be lost, else by anybody.
+func (r *run) watched(v view) bool {
+	if r.lossless() {
+		return v.pub != nil && v.controller
+	}
+	return v.pub != nil && v.clients > 0
+}
+
+// acquire waits for the model, and says so when it takes a while.
+func (r *run) acquire(ctx context.Context) error {
+	granted := r.seat.Ask()
+	select {
+	case <-granted:
+		return nil
+	case <-time.After(leaseQuiet):
+	case <-ctx.Done():
+		r.seat.Yield()
+		return context.Cause(ctx)
+	}
+	ticker := time.NewTicker(leaseQuiet)
+	defer ticker.Stop()
+	for said := ""; ; {
+		position, parked := r.seat.Place()
+		stage := "lease_queued"
+		if parked {
+			stage = "lease_parked"
+		}
+		if now := fmt.Sprint(stage, position); position > 0 && now != said {
+			said = now
+			r.out.status(stage, nil, fields{"queue_position": position})
+		}
+		select {
+		case <-granted:
+			r.out.status("lease_granted", nil, nil)
+			return nil
+		case <-ticker.C:
+		case <-ctx.Done():
+			r.seat.Yield()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// next makes one chunk with the controls that have come. The caller holds the model, which may change hands when it is made.
+func (r *run) next(ctx context.Context) (Chunk, error) {
+	defer r.seat.Border()
+	keys, err := r.inbox.flush(ctx, r.source)
+	if err != nil {
+		return Chunk{}, r.broken(ctx, "control", err)
+	}
+	r.mu.Lock()
+	index := int(r.made)
+	r.made++
+	r.mu.Unlock()
+	r.out.status("generating_chunk", &index, fields{"controls": keyList(keys), "prefetched": false})
+	chunk, err := r.source.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		return Chunk{}, io.EOF
+	}
+	if err != nil {
+		return Chunk{}, r.broken(ctx, "next", err)
+	}
+	spec := r.claim.session.Spec
+	for _, f := range chunk.Frames {
+		if f.Width != spec.Width || f.Height != spec.Height {
+			return Chunk{}, r.broken(ctx, "next", fmt.Errorf("a frame of %dx%d in a session of %dx%d", f.Width, f.Height, spec.Width, spec.Height))
+		}
+	}
+	r.metrics.outputs.WithLabelValues("ok").Inc()
+	return chunk, nil
+}
+
+// broken counts a source's failure, unless the run is ending anyway.
+func (r *run) broken(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	r.metrics.outputs.WithLabelValues("error").Inc()
+	r.metrics.errors.WithLabelValues("model").Inc()
+	return fmt.Errorf("streaming: %s of %s: %w", what, r.claim.session.ID, err)
+}

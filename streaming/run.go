@@ -1,0 +1,176 @@
+package streaming
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// run is one epoch of a session: from the claim to the free slot. Its goroutines are the room (link), the words (outbox), the record (recorder), the source
+// (generate) and the screen (play); the first that fails ends them all, and the cause decides what becomes of the session.
+type run struct {
+	cfg     PoolConfig
+	claim   *claim
+	engine  Engine
+	rooms   Rooms
+	seat    *Seat
+	metrics *poolMetrics
+	log     *slog.Logger
+	// claimed is the monotonic beginning of the epoch.
+	claimed time.Time
+
+	link   *link
+	out    *outbox
+	inbox  *inbox
+	record *recorder
+	chunks *chunkQueue
+	pacer  *pacer
+	cancel context.CancelCauseFunc
+
+	// mu guards what the source and the screen both count.
+	mu       sync.Mutex
+	facts    Facts
+	state    []byte
+	outcome  string
+	made     int64
+	shownAny bool
+	source   Source
+	openedIn time.Duration
+}
+
+// newRun prepares an epoch; nothing of it runs yet.
+func newRun(cfg PoolConfig, c *claim, engine Engine, rooms Rooms, seat *Seat, m *poolMetrics, log *slog.Logger) *run {
+	spec := c.session.Spec
+	r := &run{cfg: cfg, claim: c, engine: engine, rooms: rooms, seat: seat, metrics: m, claimed: time.Now(), facts: c.session.Facts,
+		log: log.With("session", c.session.ID, "epoch", c.session.Epoch), chunks: newChunkQueue()}
+	r.link = newLink(rooms, Join{SessionID: c.session.ID, Room: c.session.Room, Epoch: c.session.Epoch, Controller: spec.Controller,
+		Width: spec.Width, Height: spec.Height, FPS: spec.FPS, BitrateBitsPerSecond: cfg.BitrateBitsPerSecond}, cfg, r.log)
+	r.out = newOutbox(c.session.ID, r.link)
+	r.pacer = &pacer{period: time.Second / time.Duration(spec.FPS), lossless: spec.Delivery == DeliveryLossless, write: r.show}
+	return r
+}
+
+// lossless says that no frame may be dropped.
+func (r *run) lossless() bool { return r.claim.session.Spec.Delivery == DeliveryLossless }
+
+// stop ends the run with a cause. Only the first counts.
+func (r *run) stop(cause error) { r.cancel(cause) }
+
+// prepare makes the run stoppable. Call it before anybody else knows of it.
+func (r *run) prepare(ctx context.Context) context.Context {
+	ctx, r.cancel = context.WithCancelCause(ctx)
+	r.record = newRecorder(r.claim.write, r.stop)
+	touched := func() {
+		r.seat.Touch()
+		r.record.put(note{active: true})
+	}
+	r.inbox = newInbox(r.claim.session.ID, r.out, r.metrics, r.cfg.ControlsPerSecondMax, touched, func() { r.stop(endWith(ReasonStopped)) })
+	return ctx
+}
+
+// do runs the session to its end and frees the slot.
+func (r *run) do(ctx context.Context) {
+	defer r.cancel(nil)
+	own, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	var away, writer, speaker sync.WaitGroup
+	away.Go(func() {
+		// The room outlives the work, so that the last words are heard.
+		err := r.link.run(own, r.hear, func(v view) { r.record.put(note{presence: v.presence()}) })
+		r.stop(err)
+	})
+	speaker.Go(func() { r.out.run(own) })
+	recording, stopRecording := context.WithCancel(own)
+	writer.Go(func() { r.record.run(recording) })
+
+	cause := r.live(ctx)
+	stopRecording()
+	writer.Wait()
+	r.conclude(own, cause, func() {
+		leave()
+		away.Wait()
+		speaker.Wait()
+	}, &speaker)
+}
+
+// live opens the source and works until a cause ends it. The source is closed when it returns.
+func (r *run) live(ctx context.Context) error {
+	defer r.seat.Yield()
+	if err := r.open(ctx); err != nil {
+		r.stop(err)
+		return context.Cause(ctx)
+	}
+	var work sync.WaitGroup
+	work.Go(func() {
+		defer r.chunks.close()
+		if err := r.generate(ctx); err != nil {
+			r.stop(err)
+		}
+	})
+	work.Go(func() { r.stop(r.play(ctx)) })
+	work.Wait()
+	if err := r.source.Close(); err != nil {
+		r.log.WarnContext(ctx, "source not closed well", "error", err)
+	}
+	return context.Cause(ctx)
+}
+
+// open opens the source while the room is being entered, and waits for both.
+func (r *run) open(ctx context.Context) error {
+	began := time.Now()
+	type opened struct {
+		source Source
+		err    error
+	}
+	answer := make(chan opened, 1)
+	go func() { // ends with its answer, which is always waited for
+		timed, cancel := context.WithTimeout(ctx, r.cfg.OpenTimeout)
+		defer cancel()
+		source, err := r.engine.Open(timed, r.claim.session)
+		answer <- opened{source, err}
+	}()
+	_, joined := r.link.await(ctx, func(v view) bool { return v.pub != nil })
+	if joined == nil {
+		r.record.put(note{status: StatusStartingPipeline})
+		r.out.status("worker_running", nil, fields{"worker_id": r.claim.worker, "epoch": r.claim.session.Epoch})
+	}
+	got := <-answer
+	if got.err == nil && joined != nil {
+		return errors.Join(joined, got.source.Close())
+	}
+	if got.err != nil {
+		r.metrics.errors.WithLabelValues("model").Inc()
+		return fmt.Errorf("streaming: open %s: %w", r.claim.session.ID, got.err)
+	}
+	r.source, r.openedIn = got.source, time.Since(began)
+	spec := r.claim.session.Spec
+	r.record.put(note{status: StatusRunning})
+	r.out.status("runtime_ready", nil, fields{"width": spec.Width, "height": spec.Height, "fps": spec.FPS, "stream_progress": r.progress(),
+		"resumed":     r.claim.session.State != nil,
+		"measurement": fields{"name": "runtime_creation", "seconds": r.openedIn.Seconds(), "memory": []any{}}})
+	r.out.measure("runtime", fields{"name": "runtime_creation", "duration_ns": r.openedIn.Nanoseconds(), "worker_id": r.claim.worker,
+		"epoch": r.claim.session.Epoch})
+	return nil
+}
+
+// hear takes what happens in the room.
+func (r *run) hear(e Event) {
+	now := time.Now()
+	if e.Dropped > 0 {
+		r.inbox.drop(e.Dropped, now)
+	}
+	switch e.Kind {
+	case EventControl:
+		if e.Identity == r.claim.session.Spec.Controller {
+			r.inbox.receive(e.Payload, now)
+		} else {
+			r.inbox.drop(1, now)
+		}
+	case EventReconnected:
+		r.log.Info("media server is back")
+	}
+	r.inbox.report(now)
+}
