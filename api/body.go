@@ -110,7 +110,7 @@ func dataURLBytes(value any) int64 {
 		return int64(len(v))
 	case map[string]any:
 		total := int64(0)
-		for _, name := range []string{"input_reference", "image_url", "reference_url", "extra_body", "extra_params", "extra_json"} {
+		for _, name := range []string{"input_reference", "image_url", "reference_url", "image", "image_path", "config", "extra_body", "extra_params", "extra_json"} {
 			total += dataURLBytes(v[name])
 		}
 		return total

@@ -63,6 +63,8 @@ type Config struct {
 	BodyMemoryBytesMax int64
 	// DecodesMax is how many pictures are decoded at the same time (0: 2), which bounds what strangers can make of the memory.
 	DecodesMax int
+	// Stream is about live sessions, where Deps has them.
+	Stream StreamConfig
 	// TempDir holds uploads under way, as files without a name; "" means the system's.
 	TempDir string
 }
@@ -108,6 +110,7 @@ func (c Config) withDefaults() Config {
 	if c.QueuedMax == 0 {
 		c.QueuedMax = 100_000
 	}
+	c.Stream = c.Stream.withDefaults()
 	c.ModelAliases = maps.Clone(c.ModelAliases)
 	return c
 }
@@ -132,6 +135,9 @@ func (c Config) Validate() error {
 	refuse(c.EventStreamsMax < 0, "EventStreamsMax is %d, want at least 1", c.EventStreamsMax)
 	refuse(c.DecodesMax < 0, "DecodesMax is %d, want at least 1", c.DecodesMax)
 	refuse(c.BodyMemoryBytesMax < jsonBytesMax, "BodyMemoryBytesMax is %d, want at least %d", c.BodyMemoryBytesMax, jsonBytesMax)
+	if err := c.Stream.validate(); err != nil {
+		wrong = append(wrong, err)
+	}
 	for _, origin := range c.CORSOrigins {
 		u, err := url.Parse(origin)
 		refuse(err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -12,7 +13,7 @@ import (
 	"telefuser/workers/contract"
 )
 
-// Deps is what the server stands on. All but Registry, Logger and Ready must be set.
+// Deps is what the server stands on. All but Sessions, Rooms, Registry, Logger and Ready must be set.
 type Deps struct {
 	// Jobs holds the records, Store the artifacts.
 	Jobs  Jobs
@@ -21,6 +22,9 @@ type Deps struct {
 	Contracts []contract.Contract
 	// DecodeImage reads a foreign picture within limits and makes a clean PNG of it.
 	DecodeImage DecodeImage
+	// Sessions holds the records of live sessions, Rooms is where they meet. Both or none; without them /v1/stream answers 503 streaming_off.
+	Sessions Sessions
+	Rooms    Rooms
 	// Registry collects the metrics that are served, of all rooms; nil makes a new one.
 	Registry *prometheus.Registry
 	// Logger takes one line a request; nil discards.
@@ -60,6 +64,7 @@ type VideoRecords interface {
 // InputRecords are uploads: what is staged for a record to come, files and characters.
 type InputRecords interface {
 	Stage(ctx context.Context, keys ...string) error
+	StageFor(ctx context.Context, ttl time.Duration, keys ...string) error
 	Unstage(ctx context.Context, keys ...string) error
 	PutFile(ctx context.Context, f jobs.FileRecord) (jobs.FileRecord, error)
 	GetFile(ctx context.Context, tenant, id string) (jobs.FileRecord, error)

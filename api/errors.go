@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
 	"telefuser/jobs"
 	"telefuser/openapi"
 	"telefuser/storage"
+	"telefuser/streaming"
 	"telefuser/workers/contract"
 )
 
@@ -58,6 +60,12 @@ const (
 	codeRateLimit           = "rate_limit_exceeded"
 	codeQueueFull           = "queue_full"
 	codeTooManyStreams      = "too_many_streams"
+	codeStreamingOff        = "streaming_off"
+	codeMediaUnavailable    = "media_unavailable"
+	codeNoIdleWorker        = "no_idle_worker"
+	codeNoCapacity          = "no_capacity"
+	codeTooManySessions     = "too_many_sessions"
+	codeSessionEnded        = "session_ended"
 	codeUnavailable         = "service_unavailable"
 	codeStorageFull         = "insufficient_storage"
 	codeUploadStalled       = "upload_stalled"
@@ -124,6 +132,13 @@ func translations() []translation {
 		{jobs.ErrIdempotencyMismatch, problem{status: 409, typ: typeInvalidRequest, code: codeIdempotencyMismatch, param: "Idempotency-Key",
 			message: "This Idempotency-Key was used with other fields.", noRetry: true}},
 		{jobs.ErrQueueFull, problem{status: 429, typ: typeRateLimit, code: codeQueueFull, message: "The queue is full. Try again later.", retryAfter: queueFullRetryAfter}},
+		{streaming.ErrNotFound, *notFound("session_id", "session")},
+		{streaming.ErrNoIdleWorker, problem{status: 429, typ: typeRateLimit, code: codeNoIdleWorker, message: "No worker is idle. Try again later.", retryAfter: queueFullRetryAfter}},
+		{streaming.ErrQueueFull, problem{status: 429, typ: typeRateLimit, code: codeQueueFull, message: "The queue is full. Try again later.", retryAfter: queueFullRetryAfter}},
+		{streaming.ErrNoCapacity, problem{status: 429, typ: typeRateLimit, code: codeNoCapacity, message: "No worker serves this pipeline.", retryAfter: queueFullRetryAfter}},
+		{streaming.ErrTenantLimit, problem{status: 429, typ: typeRateLimit, code: codeTooManySessions, message: "There are too many live sessions already. End one of them first."}},
+		{streaming.ErrTerminal, *sessionEnded()},
+		{streaming.ErrUnavailable, unavailable},
 		{jobs.ErrUnstaged, unavailable},
 		{jobs.ErrUnavailable, unavailable},
 		{jobs.ErrDataLost, unavailable},
@@ -138,6 +153,10 @@ func translations() []translation {
 		{context.Canceled, problem{status: statusClientGone, typ: typeInvalidRequest, code: codeClientGone, message: "The client closed the request."}},
 		{context.DeadlineExceeded, unavailable},
 	}
+}
+
+func sessionEnded() *problem {
+	return &problem{status: 409, typ: typeInvalidRequest, code: codeSessionEnded, param: "session_id", message: "The session has ended.", noRetry: true}
 }
 
 func badImage(message string) *problem {
@@ -203,6 +222,9 @@ func (p *problem) write(c echo.Context) error {
 		header.Del(name) // they described what was not sent
 	}
 	body := openapi.Error{Error: openapi.ErrorBody{Message: p.message, Type: p.typ, Param: orNull(p.param), Code: orNull(p.code)}}
+	if strings.HasPrefix(c.Request().URL.Path, "/v1/stream/") {
+		body.Detail = orNull(p.code)
+	}
 	return c.JSON(p.status, body)
 }
 

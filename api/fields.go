@@ -44,7 +44,7 @@ func (f *fields) take(name string) (any, bool) {
 // objectFields are those whose text may be the JSON of an object or a list.
 func objectField(name string) bool {
 	switch name {
-	case "input_reference", "video", "metadata", "camera", "characters", "extra_body", "extra_params", "extra_json":
+	case "input_reference", "video", "metadata", "camera", "characters", "image", "config", "extra_body", "extra_params", "extra_json":
 		return true
 	}
 	return false

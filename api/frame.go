@@ -92,11 +92,17 @@ func (s *Server) finish(c echo.Context, begin time.Time, err error) {
 	if job, ok := c.Get(jobIDKey).(string); ok {
 		attrs = append(attrs, slog.String("job", job))
 	}
+	if session, ok := c.Get(sessionIDKey).(string); ok {
+		attrs = append(attrs, slog.String("session", session))
+	}
 	s.log.LogAttrs(c.Request().Context(), level, "request", attrs...)
 }
 
 // jobIDKey is where a handler leaves the job's id for the log.
 const jobIDKey = "job_id"
+
+// sessionIDKey is the same for a live session's id.
+const sessionIDKey = "session_id"
 
 // routeOf is the pattern that matched, which is bounded, never the path that came.
 func routeOf(c echo.Context, err error) string {

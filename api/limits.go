@@ -41,11 +41,17 @@ const (
 	// extensionsMax and extendedSecondsMax bound a chain of extensions.
 	extensionsMax      = 6
 	extendedSecondsMax = 120
+	// identityRunesMax bounds the identity of a participant, sessionPromptBytesMax the prompt of a session, whose record is read whole.
+	identityRunesMax      = 128
+	sessionPromptBytesMax = 48 << 10
+	// ignoredMax bounds the names of unused fields that an answer lists.
+	ignoredMax = 32
 	// The pages of lists.
 	videosLimitDefault = 20
 	videosLimitMax     = 100
 	filesLimitDefault  = 100
 	filesLimitMax      = 10000
+	sessionsLimitMax   = 100
 )
 
 // The limits of a connection. The idle timeout is above the five minutes that load generators keep connections, so that it is the
@@ -58,4 +64,6 @@ const (
 	readyCheckTimeout   = 2 * time.Second
 	retryAfterSeconds   = 1
 	queueFullRetryAfter = 5
+	// sessionPictureTTL is how long a session's picture is kept, queue and duration included.
+	sessionPictureTTL = 24 * time.Hour
 )

@@ -90,7 +90,7 @@ func textLimit(steps []string) int {
 	switch {
 	case steps[0] == "prompt":
 		return promptBytesMax
-	case steps[0] == "input_reference", steps[len(steps)-1] == "image_url", steps[0] == "extra_body", steps[0] == "extra_params", steps[0] == "extra_json":
+	case steps[0] == "input_reference", steps[len(steps)-1] == "image_url", steps[0] == "image", steps[0] == "image_path", steps[0] == "config", steps[0] == "extra_body", steps[0] == "extra_params", steps[0] == "extra_json":
 		return multipartBytesMax
 	}
 	return textFieldBytesMax

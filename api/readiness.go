@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -57,6 +58,15 @@ func (s *Server) checkReady(ctx context.Context) (openapi.ReadyReason, error) {
 	if err := s.deps.Store.Check(ctx); err != nil {
 		return openapi.ReadyReasonStorage, err
 	}
+	if s.deps.Sessions != nil && s.cfg.Stream.Primary {
+		h, err := s.deps.Sessions.Health(ctx, "")
+		if err == nil && !h.Ready() {
+			err = errNoWorker
+		}
+		if err != nil {
+			return openapi.ReadyReasonWorkers, err
+		}
+	}
 	if s.deps.Ready != nil {
 		if err := s.deps.Ready(ctx); err != nil {
 			return openapi.ReadyReasonProgram, err
@@ -64,6 +74,8 @@ func (s *Server) checkReady(ctx context.Context) (openapi.ReadyReason, error) {
 	}
 	return "", nil
 }
+
+var errNoWorker = errors.New("no worker of live sessions serves")
 
 // logReadiness says once what went away and that it is back.
 func (s *Server) logReadiness(reason openapi.ReadyReason, err error) {

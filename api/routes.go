@@ -15,6 +15,7 @@ func (s *Server) newEcho() *echo.Echo {
 	e.Pre(s.frame, s.cors)
 	s.videoRoutes(e)
 	s.fileRoutes(e)
+	s.streamRoutes(e)
 	s.serviceRoutes(e)
 	return e
 }
@@ -45,6 +46,27 @@ func (s *Server) fileRoutes(e *echo.Echo) {
 	e.GET(files+"/:file_id/content", s.downloadFile, s.authenticate)
 	e.GET(models, s.listModels, s.authenticate)
 	e.GET(models+"/:model", s.getModel, s.authenticate)
+}
+
+func (s *Server) streamRoutes(e *echo.Echo) {
+	const sessions = "/v1/stream/sessions"
+	e.POST(sessions, s.createSession, s.authenticate, s.streamGate)
+	e.GET(sessions, s.listSessions, s.authenticate, s.streamGate)
+	e.GET(sessions+"/:session_id", s.getSession, s.authenticate, s.streamGate)
+	e.DELETE(sessions+"/:session_id", s.endSession, s.authenticate, s.streamGate)
+	e.POST(sessions+"/:session_id/tokens", s.createSessionToken, s.authenticate, s.streamGate)
+	e.GET("/v1/stream/health", s.getStreamHealth, s.streamGate)
+}
+
+// streamGate answers for a server without live sessions. It comes after the key, so that strangers learn nothing.
+func (s *Server) streamGate(next echo.HandlerFunc) echo.HandlerFunc {
+	if s.deps.Sessions != nil {
+		return next
+	}
+	return func(echo.Context) error {
+		return &problem{status: http.StatusServiceUnavailable, typ: typeServer, code: codeStreamingOff, noRetry: true,
+			message: "This server has no live sessions: it was started without a LiveKit server."}
+	}
 }
 
 func (s *Server) serviceRoutes(e *echo.Echo) {

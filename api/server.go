@@ -52,6 +52,9 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if deps.Jobs == nil || deps.Store == nil || deps.DecodeImage == nil || len(deps.Contracts) == 0 {
 		return nil, errors.New("api: Deps needs Jobs, Store, DecodeImage and at least one contract")
 	}
+	if (deps.Sessions == nil) != (deps.Rooms == nil) {
+		return nil, errors.New("api: Deps has Sessions and Rooms together or neither")
+	}
 	cfg = cfg.withDefaults()
 	models, err := newModels(cfg, deps.Contracts)
 	if err != nil {

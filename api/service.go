@@ -20,7 +20,9 @@ func (s *Server) getHealth(c echo.Context) error {
 		workers, err := s.deps.Jobs.Workers(ctx)
 		workersUp = err == nil && len(workers) > 0
 	}
-	return c.JSON(http.StatusOK, openapi.Health{Status: openapi.HealthStatusHealthy, Ready: ready, Timestamp: time.Now().UTC(), Version: s.cfg.Version, PipelineReady: workersUp})
+	health := openapi.Health{Status: openapi.HealthStatusHealthy, Ready: ready, Timestamp: time.Now().UTC(), Version: s.cfg.Version}
+	health.PipelineReady = s.addStreamHealth(ctx, &health) || workersUp
+	return c.JSON(http.StatusOK, health)
 }
 
 // getReady answers 200 or 503.

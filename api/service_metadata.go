@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"runtime"
 	"slices"
 
 	"github.com/labstack/echo/v4"
@@ -29,7 +30,8 @@ func (s *Server) getMetadata(c echo.Context) error {
 		PipelineName: p.Name, SupportedTasks: []string{}, SupportedMediaTypes: []string{}, ExecutionMode: openapi.ServiceMetadataExecutionModeSerialSinglePipeline,
 		EffectiveMaxConcurrentTasks: l.slots, Entrypoints: []string{"/v1/videos"}, TaskContracts: map[string]openapi.TaskContract{},
 		ServiceEffectiveMaxConcurrentTasks: l.slots, ServiceConfiguredMaxConcurrentTasks: s.configured(l), MaxQueueSize: int64(s.cfg.QueuedMax),
-		Pool: openapi.PoolSummary{ReplicaDeviceIds: [][]string{}, PerInstanceExecutionMode: "serial"},
+		Pool:        openapi.PoolSummary{ReplicaDeviceIds: [][]string{}, PerInstanceExecutionMode: "serial"},
+		Environment: openapi.Environment{TelefuserVersion: s.cfg.Version, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Cpus: runtime.NumCPU()},
 	}
 	if l.slots > 1 {
 		metadata.ExecutionMode = openapi.ServiceMetadataExecutionModeConcurrentPipelinePool
@@ -42,6 +44,9 @@ func (s *Server) getMetadata(c echo.Context) error {
 		}
 	}
 	addTasks(&metadata, p)
+	if err := s.addStreamMetadata(c.Request().Context(), &metadata); err != nil {
+		return err
+	}
 	return c.JSON(http.StatusOK, metadata)
 }
 

@@ -28,11 +28,15 @@ func (s *Server) getMetricsJSON(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, openapi.MetricsJSON{
+	figures := openapi.MetricsJSON{
 		UptimeSeconds: time.Since(s.started).Seconds(), Tasks: tasks,
 		Queue:        openapi.QueueCounts{Size: int64(s.cfg.QueuedMax), Pending: l.queued, Processing: l.running},
 		MetricsCount: int64(len(families)), RegisteredStages: stages(families),
-	})
+	}
+	if err := s.addStreamFigures(ctx, &figures, families); err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, figures)
 }
 
 // taskCounts are counted since the database was made, over all processes.

@@ -72,9 +72,9 @@ func takeMetadata(f *fields) (map[string]string, error) {
 	return pairs, nil
 }
 
-// mergeExtras moves the fields of the catch-all objects to the top level, where what stands there already wins.
-func mergeExtras(f *fields) error {
-	for _, name := range []string{"extra_body", "extra_params", "extra_json"} {
+// mergeExtras moves the fields of the catch-all objects, of those named in more first, to the top level, where what stands there already wins.
+func mergeExtras(f *fields, more ...string) error {
+	for _, name := range append(more, "extra_body", "extra_params", "extra_json") {
 		value, given := f.take(name)
 		if !given {
 			continue

@@ -44,7 +44,9 @@ func TestTypesHoldToTheFile(t *testing.T) {
 	for _, v := range []any{openapi.Video{}, openapi.VideoError{}, openapi.VideoList{}, openapi.VideoDeleted{}, openapi.Character{}, openapi.Model{},
 		openapi.ModelList{}, openapi.File{}, openapi.FileList{}, openapi.FileDeleted{}, openapi.Health{}, openapi.Ready{}, openapi.ServiceStatus{},
 		openapi.PoolMember{}, openapi.ServiceMetadata{}, openapi.TaskContract{}, openapi.ParameterContract{}, openapi.PoolSummary{},
-		openapi.MetricsJSON{}, openapi.TaskCounts{}, openapi.QueueCounts{}, openapi.Error{}, openapi.ErrorBody{}} {
+		openapi.MetricsJSON{}, openapi.TaskCounts{}, openapi.QueueCounts{}, openapi.Error{}, openapi.ErrorBody{},
+		openapi.Session{}, openapi.SessionFacts{}, openapi.SessionList{}, openapi.SessionTicket{}, openapi.SessionToken{}, openapi.SessionEnded{},
+		openapi.StreamHealth{}, openapi.StreamWorker{}, openapi.SessionCapacity{}, openapi.Environment{}} {
 		typ := reflect.TypeOf(v)
 		ref := schemas[typ.Name()]
 		if ref == nil {

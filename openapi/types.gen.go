@@ -67,15 +67,81 @@ func (e FileListObject) Valid() bool {
 	}
 }
 
+// Defines values for HealthServiceType.
+const (
+	HealthServiceTypeStream HealthServiceType = "stream"
+)
+
+// Valid indicates whether the value is a known member of the HealthServiceType enum.
+func (e HealthServiceType) Valid() bool {
+	switch e {
+	case HealthServiceTypeStream:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for HealthStatus.
 const (
-	HealthStatusHealthy HealthStatus = "healthy"
+	HealthStatusDegraded  HealthStatus = "degraded"
+	HealthStatusHealthy   HealthStatus = "healthy"
+	HealthStatusUnhealthy HealthStatus = "unhealthy"
 )
 
 // Valid indicates whether the value is a known member of the HealthStatus enum.
 func (e HealthStatus) Valid() bool {
 	switch e {
+	case HealthStatusDegraded:
+		return true
 	case HealthStatusHealthy:
+		return true
+	case HealthStatusUnhealthy:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HealthTransport.
+const (
+	HealthTransportLivekit HealthTransport = "livekit"
+)
+
+// Valid indicates whether the value is a known member of the HealthTransport enum.
+func (e HealthTransport) Valid() bool {
+	switch e {
+	case HealthTransportLivekit:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MetricsJSONServiceType.
+const (
+	MetricsJSONServiceTypeStream MetricsJSONServiceType = "stream"
+)
+
+// Valid indicates whether the value is a known member of the MetricsJSONServiceType enum.
+func (e MetricsJSONServiceType) Valid() bool {
+	switch e {
+	case MetricsJSONServiceTypeStream:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MetricsJSONTransport.
+const (
+	MetricsJSONTransportLivekit MetricsJSONTransport = "livekit"
+)
+
+// Valid indicates whether the value is a known member of the MetricsJSONTransport enum.
+func (e MetricsJSONTransport) Valid() bool {
+	switch e {
+	case MetricsJSONTransportLivekit:
 		return true
 	default:
 		return false
@@ -139,6 +205,7 @@ const (
 	ReadyReasonRecords  ReadyReason = "records"
 	ReadyReasonStopping ReadyReason = "stopping"
 	ReadyReasonStorage  ReadyReason = "storage"
+	ReadyReasonWorkers  ReadyReason = "workers"
 )
 
 // Valid indicates whether the value is a known member of the ReadyReason enum.
@@ -151,6 +218,8 @@ func (e ReadyReason) Valid() bool {
 	case ReadyReasonStopping:
 		return true
 	case ReadyReasonStorage:
+		return true
+	case ReadyReasonWorkers:
 		return true
 	default:
 		return false
@@ -193,6 +262,72 @@ func (e ServiceMetadataExecutionMode) Valid() bool {
 	}
 }
 
+// Defines values for ServiceMetadataServiceType.
+const (
+	ServiceMetadataServiceTypeStream ServiceMetadataServiceType = "stream"
+)
+
+// Valid indicates whether the value is a known member of the ServiceMetadataServiceType enum.
+func (e ServiceMetadataServiceType) Valid() bool {
+	switch e {
+	case ServiceMetadataServiceTypeStream:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ServiceMetadataStatus.
+const (
+	ServiceMetadataStatusDegraded  ServiceMetadataStatus = "degraded"
+	ServiceMetadataStatusHealthy   ServiceMetadataStatus = "healthy"
+	ServiceMetadataStatusUnhealthy ServiceMetadataStatus = "unhealthy"
+)
+
+// Valid indicates whether the value is a known member of the ServiceMetadataStatus enum.
+func (e ServiceMetadataStatus) Valid() bool {
+	switch e {
+	case ServiceMetadataStatusDegraded:
+		return true
+	case ServiceMetadataStatusHealthy:
+		return true
+	case ServiceMetadataStatusUnhealthy:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ServiceMetadataTransport.
+const (
+	ServiceMetadataTransportLivekit ServiceMetadataTransport = "livekit"
+)
+
+// Valid indicates whether the value is a known member of the ServiceMetadataTransport enum.
+func (e ServiceMetadataTransport) Valid() bool {
+	switch e {
+	case ServiceMetadataTransportLivekit:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ServiceMetadataWorkerMode.
+const (
+	ServiceMetadataWorkerModeProcess ServiceMetadataWorkerMode = "process"
+)
+
+// Valid indicates whether the value is a known member of the ServiceMetadataWorkerMode enum.
+func (e ServiceMetadataWorkerMode) Valid() bool {
+	switch e {
+	case ServiceMetadataWorkerModeProcess:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ServiceStatusExecutionMode.
 const (
 	ServiceStatusExecutionModeConcurrentPipelinePool ServiceStatusExecutionMode = "concurrent_pipeline_pool"
@@ -226,6 +361,141 @@ func (e ServiceStatusServiceStatus) Valid() bool {
 	case ServiceStatusServiceStatusBusy:
 		return true
 	case ServiceStatusServiceStatusIdle:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SessionDeliveryMode.
+const (
+	SessionDeliveryModeLatest   SessionDeliveryMode = "latest"
+	SessionDeliveryModeLossless SessionDeliveryMode = "lossless"
+)
+
+// Valid indicates whether the value is a known member of the SessionDeliveryMode enum.
+func (e SessionDeliveryMode) Valid() bool {
+	switch e {
+	case SessionDeliveryModeLatest:
+		return true
+	case SessionDeliveryModeLossless:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SessionListObject.
+const (
+	SessionListObjectList SessionListObject = "list"
+)
+
+// Valid indicates whether the value is a known member of the SessionListObject enum.
+func (e SessionListObject) Valid() bool {
+	switch e {
+	case SessionListObjectList:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SessionStatus.
+const (
+	SessionStatusAssigned         SessionStatus = "assigned"
+	SessionStatusClosed           SessionStatus = "closed"
+	SessionStatusDraining         SessionStatus = "draining"
+	SessionStatusExpired          SessionStatus = "expired"
+	SessionStatusFailed           SessionStatus = "failed"
+	SessionStatusJoiningRoom      SessionStatus = "joining_room"
+	SessionStatusQueued           SessionStatus = "queued"
+	SessionStatusRunning          SessionStatus = "running"
+	SessionStatusStartingPipeline SessionStatus = "starting_pipeline"
+)
+
+// Valid indicates whether the value is a known member of the SessionStatus enum.
+func (e SessionStatus) Valid() bool {
+	switch e {
+	case SessionStatusAssigned:
+		return true
+	case SessionStatusClosed:
+		return true
+	case SessionStatusDraining:
+		return true
+	case SessionStatusExpired:
+		return true
+	case SessionStatusFailed:
+		return true
+	case SessionStatusJoiningRoom:
+		return true
+	case SessionStatusQueued:
+		return true
+	case SessionStatusRunning:
+		return true
+	case SessionStatusStartingPipeline:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SessionTokenRole.
+const (
+	SessionTokenRoleController SessionTokenRole = "controller"
+	SessionTokenRoleViewer     SessionTokenRole = "viewer"
+)
+
+// Valid indicates whether the value is a known member of the SessionTokenRole enum.
+func (e SessionTokenRole) Valid() bool {
+	switch e {
+	case SessionTokenRoleController:
+		return true
+	case SessionTokenRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StreamHealthStatus.
+const (
+	StreamHealthStatusDegraded  StreamHealthStatus = "degraded"
+	StreamHealthStatusHealthy   StreamHealthStatus = "healthy"
+	StreamHealthStatusUnhealthy StreamHealthStatus = "unhealthy"
+)
+
+// Valid indicates whether the value is a known member of the StreamHealthStatus enum.
+func (e StreamHealthStatus) Valid() bool {
+	switch e {
+	case StreamHealthStatusDegraded:
+		return true
+	case StreamHealthStatusHealthy:
+		return true
+	case StreamHealthStatusUnhealthy:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StreamWorkerStatus.
+const (
+	StreamWorkerStatusDraining StreamWorkerStatus = "draining"
+	StreamWorkerStatusFailed   StreamWorkerStatus = "failed"
+	StreamWorkerStatusReady    StreamWorkerStatus = "ready"
+	StreamWorkerStatusStarting StreamWorkerStatus = "starting"
+)
+
+// Valid indicates whether the value is a known member of the StreamWorkerStatus enum.
+func (e StreamWorkerStatus) Valid() bool {
+	switch e {
+	case StreamWorkerStatusDraining:
+		return true
+	case StreamWorkerStatusFailed:
+		return true
+	case StreamWorkerStatusReady:
+		return true
+	case StreamWorkerStatusStarting:
 		return true
 	default:
 		return false
@@ -308,9 +578,19 @@ type Character struct {
 	Name      *string `json:"name"`
 }
 
+// Environment defines model for Environment.
+type Environment struct {
+	Cpus             int    `json:"cpus"`
+	GoVersion        string `json:"go_version"`
+	Platform         string `json:"platform"`
+	TelefuserVersion string `json:"telefuser_version"`
+}
+
 // Error defines model for Error.
 type Error struct {
-	Error ErrorBody `json:"error"`
+	// Detail On /v1/stream: error.code again, where clients of live sessions look for it.
+	Detail *string   `json:"detail,omitempty"`
+	Error  ErrorBody `json:"error"`
 }
 
 // ErrorBody defines model for ErrorBody.
@@ -367,31 +647,64 @@ type FileListObject string
 
 // Health defines model for Health.
 type Health struct {
+	LivekitConnected *bool `json:"livekit_connected,omitempty"`
+
 	// PipelineReady Whether at least one worker is alive.
-	PipelineReady bool         `json:"pipeline_ready"`
-	Ready         bool         `json:"ready"`
-	Status        HealthStatus `json:"status"`
-	Timestamp     time.Time    `json:"timestamp"`
-	Version       string       `json:"version"`
+	PipelineReady  bool `json:"pipeline_ready"`
+	QueuedSessions *int `json:"queued_sessions,omitempty"`
+	Ready          bool `json:"ready"`
+
+	// ServiceType With live sessions: so are the fields below.
+	ServiceType *HealthServiceType `json:"service_type,omitempty"`
+
+	// Status Other than healthy only on a server of stream-serve, whose workers it is about then.
+	Status        HealthStatus     `json:"status"`
+	Timestamp     time.Time        `json:"timestamp"`
+	Transport     *HealthTransport `json:"transport,omitempty"`
+	Version       string           `json:"version"`
+	WorkersBusy   *int             `json:"workers_busy,omitempty"`
+	WorkersFailed *int             `json:"workers_failed,omitempty"`
+	WorkersIdle   *int             `json:"workers_idle,omitempty"`
+	WorkersTotal  *int             `json:"workers_total,omitempty"`
 }
 
-// HealthStatus defines model for Health.Status.
+// HealthServiceType With live sessions: so are the fields below.
+type HealthServiceType string
+
+// HealthStatus Other than healthy only on a server of stream-serve, whose workers it is about then.
 type HealthStatus string
+
+// HealthTransport defines model for Health.Transport.
+type HealthTransport string
 
 // Metadata Extension: up to 16 pairs, keys up to 64 and values up to 512 characters; echoed.
 type Metadata map[string]string
 
 // MetricsJSON defines model for MetricsJSON.
 type MetricsJSON struct {
-	MetricsCount     int64       `json:"metrics_count"`
-	Queue            QueueCounts `json:"queue"`
-	RegisteredStages []string    `json:"registered_stages"`
-	Tasks            TaskCounts  `json:"tasks"`
-	UptimeSeconds    float64     `json:"uptime_seconds"`
+	Livekit          *StreamHealth `json:"livekit,omitempty"`
+	MetricsCount     int64         `json:"metrics_count"`
+	Queue            QueueCounts   `json:"queue"`
+	RegisteredStages []string      `json:"registered_stages"`
 
-	// Webrtc null on a server without streaming.
+	// ServiceType With live sessions: so are the fields below.
+	ServiceType *MetricsJSONServiceType `json:"service_type,omitempty"`
+
+	// Serving Sums of telefuser_serving_*, by name without the prefix.
+	Serving       *map[string]float64   `json:"serving,omitempty"`
+	Tasks         TaskCounts            `json:"tasks"`
+	Transport     *MetricsJSONTransport `json:"transport,omitempty"`
+	UptimeSeconds float64               `json:"uptime_seconds"`
+
+	// Webrtc Kept for old clients; null.
 	Webrtc *map[string]interface{} `json:"webrtc"`
 }
+
+// MetricsJSONServiceType With live sessions: so are the fields below.
+type MetricsJSONServiceType string
+
+// MetricsJSONTransport defines model for MetricsJSON.Transport.
+type MetricsJSONTransport string
 
 // Model defines model for Model.
 type Model struct {
@@ -469,28 +782,74 @@ type ReadyStatus string
 
 // ServiceMetadata defines model for ServiceMetadata.
 type ServiceMetadata struct {
-	ContractVersion                     string                       `json:"contract_version"`
-	DeclaredPipelineContract            bool                         `json:"declared_pipeline_contract"`
-	EffectiveMaxConcurrentTasks         int64                        `json:"effective_max_concurrent_tasks"`
-	Entrypoints                         []string                     `json:"entrypoints"`
-	ExecutionMode                       ServiceMetadataExecutionMode `json:"execution_mode"`
-	MaxQueueSize                        int64                        `json:"max_queue_size"`
-	Parallelism                         int64                        `json:"parallelism"`
-	PipelineFile                        *string                      `json:"pipeline_file"`
-	PipelineName                        string                       `json:"pipeline_name"`
-	Pool                                PoolSummary                  `json:"pool"`
-	Runner                              string                       `json:"runner"`
-	SecurityLevel                       string                       `json:"security_level"`
-	ServiceConfiguredMaxConcurrentTasks int64                        `json:"service_configured_max_concurrent_tasks"`
-	ServiceEffectiveMaxConcurrentTasks  int64                        `json:"service_effective_max_concurrent_tasks"`
-	SupportedMediaTypes                 []string                     `json:"supported_media_types"`
-	SupportedTasks                      []string                     `json:"supported_tasks"`
-	Task                                string                       `json:"task"`
-	TaskContracts                       map[string]TaskContract      `json:"task_contracts"`
+	AutoscalingEnabled *bool `json:"autoscaling_enabled,omitempty"`
+
+	// ConfiguredMaxSessionsPerWorker Absent where it is as many as the pipeline can hold.
+	ConfiguredMaxSessionsPerWorker *int   `json:"configured_max_sessions_per_worker,omitempty"`
+	ContractVersion                string `json:"contract_version"`
+
+	// ControlIdleTimeout Seconds.
+	ControlIdleTimeout          *float64                     `json:"control_idle_timeout,omitempty"`
+	DeclaredPipelineContract    bool                         `json:"declared_pipeline_contract"`
+	EffectiveMaxConcurrentTasks int64                        `json:"effective_max_concurrent_tasks"`
+	Entrypoints                 []string                     `json:"entrypoints"`
+	Environment                 Environment                  `json:"environment"`
+	ExecutionMode               ServiceMetadataExecutionMode `json:"execution_mode"`
+	LivekitConnected            *bool                        `json:"livekit_connected,omitempty"`
+	LivekitURL                  *string                      `json:"livekit_url,omitempty"`
+	MaxQueueSize                int64                        `json:"max_queue_size"`
+
+	// MaxSessionsPerWorker Sessions that the widest worker holds.
+	MaxSessionsPerWorker *int        `json:"max_sessions_per_worker,omitempty"`
+	NumWorkers           *int        `json:"num_workers,omitempty"`
+	Parallelism          int64       `json:"parallelism"`
+	PipelineFile         *string     `json:"pipeline_file"`
+	PipelineName         string      `json:"pipeline_name"`
+	Pool                 PoolSummary `json:"pool"`
+	QueueSize            *int        `json:"queue_size,omitempty"`
+	QueuedSessions       *int        `json:"queued_sessions,omitempty"`
+
+	// Ready Whether a worker of live sessions serves.
+	Ready                               *bool  `json:"ready,omitempty"`
+	Runner                              string `json:"runner"`
+	SecurityLevel                       string `json:"security_level"`
+	ServiceConfiguredMaxConcurrentTasks int64  `json:"service_configured_max_concurrent_tasks"`
+	ServiceEffectiveMaxConcurrentTasks  int64  `json:"service_effective_max_concurrent_tasks"`
+
+	// ServiceType With live sessions: so are the fields below.
+	ServiceType     *ServiceMetadataServiceType `json:"service_type,omitempty"`
+	SessionCapacity *SessionCapacity            `json:"session_capacity,omitempty"`
+
+	// SessionTimeout Seconds.
+	SessionTimeout      *float64                   `json:"session_timeout,omitempty"`
+	Status              *ServiceMetadataStatus     `json:"status,omitempty"`
+	SupportedMediaTypes []string                   `json:"supported_media_types"`
+	SupportedTasks      []string                   `json:"supported_tasks"`
+	Task                string                     `json:"task"`
+	TaskContracts       map[string]TaskContract    `json:"task_contracts"`
+	Transport           *ServiceMetadataTransport  `json:"transport,omitempty"`
+	WorkerMode          *ServiceMetadataWorkerMode `json:"worker_mode,omitempty"`
+	Workers             *[]StreamWorker            `json:"workers,omitempty"`
+	WorkersBusy         *int                       `json:"workers_busy,omitempty"`
+	WorkersFailed       *int                       `json:"workers_failed,omitempty"`
+	WorkersIdle         *int                       `json:"workers_idle,omitempty"`
+	WorkersTotal        *int                       `json:"workers_total,omitempty"`
 }
 
 // ServiceMetadataExecutionMode defines model for ServiceMetadata.ExecutionMode.
 type ServiceMetadataExecutionMode string
+
+// ServiceMetadataServiceType With live sessions: so are the fields below.
+type ServiceMetadataServiceType string
+
+// ServiceMetadataStatus defines model for ServiceMetadata.Status.
+type ServiceMetadataStatus string
+
+// ServiceMetadataTransport defines model for ServiceMetadata.Transport.
+type ServiceMetadataTransport string
+
+// ServiceMetadataWorkerMode defines model for ServiceMetadata.WorkerMode.
+type ServiceMetadataWorkerMode string
 
 // ServiceStatus defines model for ServiceStatus.
 type ServiceStatus struct {
@@ -525,6 +884,180 @@ type ServiceStatusExecutionMode string
 
 // ServiceStatusServiceStatus busy when no worker is free.
 type ServiceStatusServiceStatus string
+
+// Session defines model for Session.
+type Session struct {
+	// Controller The identity that is obeyed.
+	Controller string `json:"controller"`
+
+	// CreatedAt Unix seconds.
+	CreatedAt    float64             `json:"created_at"`
+	DeliveryMode SessionDeliveryMode `json:"delivery_mode"`
+	EndedAt      *float64            `json:"ended_at"`
+
+	// Error What went wrong, of a failed session.
+	Error     *string  `json:"error"`
+	ExpiresAt *float64 `json:"expires_at"`
+
+	// Facts Raw counts and durations; null when unknown.
+	Facts SessionFacts `json:"facts"`
+	Fps   int          `json:"fps"`
+
+	// Message The same as a sentence.
+	Message *string `json:"message"`
+
+	// NumFrames null when it has no end of its own.
+	NumFrames *int `json:"num_frames"`
+
+	// Outcome Of a lossless delivery that has ended: verified, short or timeout.
+	Outcome *string `json:"outcome"`
+
+	// ParticipantCount Clients in the room; null when unknown.
+	ParticipantCount *int   `json:"participant_count"`
+	Pipeline         string `json:"pipeline"`
+
+	// PipelineSessionID Changes whenever another worker goes on with it.
+	PipelineSessionID *string `json:"pipeline_session_id"`
+	Prompt            string  `json:"prompt"`
+	QueuePosition     *int    `json:"queue_position"`
+
+	// Reason Why it ended.
+	Reason    *string `json:"reason"`
+	Room      string  `json:"room"`
+	Seed      int64   `json:"seed"`
+	SessionID string  `json:"session_id"`
+	Size      string  `json:"size"`
+
+	// StartedAt When the first worker took it.
+	StartedAt *float64      `json:"started_at"`
+	Status    SessionStatus `json:"status"`
+	UpdatedAt float64       `json:"updated_at"`
+	WorkerID  *string       `json:"worker_id"`
+}
+
+// SessionDeliveryMode defines model for Session.DeliveryMode.
+type SessionDeliveryMode string
+
+// SessionCapacity defines model for SessionCapacity.
+type SessionCapacity struct {
+	// ConfiguredLimit Sessions that one worker may have; null means as many as the pipeline can hold.
+	ConfiguredLimit *int `json:"configured_limit"`
+
+	// EffectiveCapacity Over all workers that are up.
+	EffectiveCapacity int `json:"effective_capacity"`
+
+	// Sessions Slots in use.
+	Sessions int `json:"sessions"`
+}
+
+// SessionEnded defines model for SessionEnded.
+type SessionEnded struct {
+	SessionID string        `json:"session_id"`
+	Status    SessionStatus `json:"status"`
+}
+
+// SessionFacts Raw counts and durations; null when unknown.
+type SessionFacts struct {
+	Chunks int64 `json:"chunks"`
+
+	// ConfirmedFrames What the client of a lossless delivery counted.
+	ConfirmedFrames *int64 `json:"confirmed_frames"`
+	DroppedFrames   int64  `json:"dropped_frames"`
+
+	// EncodeSeconds Time of the encoder in all.
+	EncodeSeconds *float64 `json:"encode_seconds"`
+
+	// FirstFrameSeconds From the claim to the first published frame.
+	FirstFrameSeconds *float64 `json:"first_frame_seconds"`
+	GeneratedFrames   int64    `json:"generated_frames"`
+	PublishedFrames   int64    `json:"published_frames"`
+}
+
+// SessionList defines model for SessionList.
+type SessionList struct {
+	Data    []Session         `json:"data"`
+	FirstID *string           `json:"first_id"`
+	HasMore bool              `json:"has_more"`
+	LastID  *string           `json:"last_id"`
+	Object  SessionListObject `json:"object"`
+}
+
+// SessionListObject defines model for SessionList.Object.
+type SessionListObject string
+
+// SessionStatus defines model for SessionStatus.
+type SessionStatus string
+
+// SessionTicket defines model for SessionTicket.
+type SessionTicket struct {
+	// ExpiresAt Unix seconds of its end at the latest; null while it waits, for its time has not begun.
+	ExpiresAt *float64 `json:"expires_at"`
+
+	// Ignored Fields that were not used.
+	Ignored *[]string `json:"ignored,omitempty"`
+
+	// LivekitURL Where clients connect to.
+	LivekitURL string `json:"livekit_url"`
+
+	// QueuePosition 1 is next; null when it does not wait.
+	QueuePosition *int   `json:"queue_position"`
+	Room          string `json:"room"`
+
+	// Seed The seed that was given or drawn.
+	Seed      *int64        `json:"seed,omitempty"`
+	SessionID string        `json:"session_id"`
+	Status    SessionStatus `json:"status"`
+
+	// Token The controller's; it is good for one identity, one room and a short time.
+	Token string `json:"token"`
+
+	// WorkerID null while it waits.
+	WorkerID *string `json:"worker_id"`
+}
+
+// SessionToken defines model for SessionToken.
+type SessionToken struct {
+	// ExpiresAt Unix seconds until which the token lets in.
+	ExpiresAt  float64          `json:"expires_at"`
+	LivekitURL string           `json:"livekit_url"`
+	Role       SessionTokenRole `json:"role"`
+	Room       string           `json:"room"`
+	SessionID  string           `json:"session_id"`
+	Token      string           `json:"token"`
+}
+
+// SessionTokenRole defines model for SessionToken.Role.
+type SessionTokenRole string
+
+// StreamHealth defines model for StreamHealth.
+type StreamHealth struct {
+	// LivekitConnected Whether a session is on the air: an idle service is not connected, as it should be.
+	LivekitConnected bool `json:"livekit_connected"`
+	QueuedSessions   int  `json:"queued_sessions"`
+
+	// Status degraded with a failed worker, unhealthy without one that serves.
+	Status        StreamHealthStatus `json:"status"`
+	WorkersBusy   int                `json:"workers_busy"`
+	WorkersFailed int                `json:"workers_failed"`
+	WorkersIdle   int                `json:"workers_idle"`
+	WorkersTotal  int                `json:"workers_total"`
+}
+
+// StreamHealthStatus degraded with a failed worker, unhealthy without one that serves.
+type StreamHealthStatus string
+
+// StreamWorker defines model for StreamWorker.
+type StreamWorker struct {
+	DeviceIds   []string           `json:"device_ids"`
+	ID          string             `json:"id"`
+	Pipeline    string             `json:"pipeline"`
+	Sessions    int                `json:"sessions"`
+	SessionsMax int                `json:"sessions_max"`
+	Status      StreamWorkerStatus `json:"status"`
+}
+
+// StreamWorkerStatus defines model for StreamWorker.Status.
+type StreamWorkerStatus string
 
 // TaskContract defines model for TaskContract.
 type TaskContract struct {
@@ -627,6 +1160,9 @@ type FileID = string
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
+
+// SessionID defines model for SessionID.
+type SessionID = string
 
 // VideoID defines model for VideoID.
 type VideoID = string
