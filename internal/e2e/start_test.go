@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,17 +17,11 @@ const exitUsage = 2
 // TestCommandLines checks what every command says of itself, and what it answers to nonsense.
 func TestCommandLines(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{
-		"", "serve", "worker", "dev", "demo", "keys", "keys create", "keys list", "keys revoke", "jobs", "jobs list", "jobs cancel", "jobs delete", "jobs rebuild",
-		"config", "check", "version", "bench",
-	} {
-		args := append(strings.Fields(command), "--help")
-		out := run(t, spawn{name: "help", path: program(t), args: args, dir: t.TempDir()})
-		if !strings.Contains(out, "Usage:") || !strings.Contains(out, "telefuser "+command) {
-			t.Errorf("%s --help prints %s", command, out)
-		}
-		if strings.Contains(out, "die-at") {
-			t.Errorf("%s --help shows a flag for tests", command)
+	commands := checkHelp(t, "")
+	for _, want := range []string{"serve", "worker", "dev", "demo", "keys create", "keys list", "keys revoke", "jobs list", "jobs cancel", "jobs delete", "jobs rebuild",
+		"config", "check", "version"} {
+		if !slices.Contains(commands, want) {
+			t.Errorf("there is no %q among %q", want, commands)
 		}
 	}
 	for _, command := range []string{"serve --port 99999", "serve --auth maybe", "worker terrain --no-such-flag", "worker", "no-such-command", "jobs no-such-command", "worker no-such-pipeline"} {
@@ -40,6 +35,31 @@ func TestCommandLines(t *testing.T) {
 			t.Errorf("%s says in %d lines: %s", command, lines, p.stderr.tail(1000))
 		}
 	}
+}
+
+// checkHelp looks at what a command says of itself, and at all commands below it, which it lists.
+func checkHelp(t *testing.T, command string) (commands []string) {
+	t.Helper()
+	out := run(t, spawn{name: "help", path: program(t), args: append(strings.Fields(command), "--help"), dir: t.TempDir()})
+	if !strings.Contains(out, "Usage:") || !strings.Contains(out, "telefuser "+command) {
+		t.Errorf("%s --help prints %s", command, out)
+	}
+	if strings.Contains(out, "die-at") {
+		t.Errorf("%s --help shows a flag for tests", command)
+	}
+	_, list, _ := strings.Cut(out, "Available Commands:\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	for line := range strings.Lines(list) {
+		name, about, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.TrimSpace(about) == "" {
+			t.Errorf("%s --help says nothing of %s", command, name)
+		}
+		if name != "help" && name != "completion" {
+			sub := strings.TrimSpace(command + " " + name)
+			commands = append(append(commands, sub), checkHelp(t, sub)...)
+		}
+	}
+	return commands
 }
 
 // TestStartWithoutRedis starts the roles before the server that they need.
