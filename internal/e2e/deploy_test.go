@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,7 +47,7 @@ func TestLocalTopology(t *testing.T) {
 	if err := os.Symlink(program(t), filepath.Join(dir, "bin", "telefuser")); err != nil {
 		t.Fatal(err)
 	}
-	port := freePorts(t, []int{0, 1, 10, 11})
+	port := freePorts(t, 0, 1, 10, 11)
 	p := start(t, spawn{name: "local.sh", path: script, args: []string{filepath.Join(dir, "data")}, dir: dir,
 		env: []string{"LOCAL_PORT=" + strconv.Itoa(port), "TELEFUSER_TOOLS=" + filepath.Dir(gateway)}})
 	t.Cleanup(func() { endLeft(t, dir) })
@@ -75,19 +74,6 @@ func TestLocalTopology(t *testing.T) {
 			t.Error(err)
 		}
 	}
-}
-
-// freePorts finds a port from which all the offsets are free.
-func freePorts(t *testing.T, offsets []int) int {
-	t.Helper()
-	for range 100 {
-		base := freePort(t)
-		if base+slices.Max(offsets) < 65535 && !slices.ContainsFunc(offsets, func(o int) bool { return !isFree(base + o) }) {
-			return base
-		}
-	}
-	t.Fatal("no row of free ports")
-	return 0
 }
 
 // listed answers the processes of the script's list that are alive.
