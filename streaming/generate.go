@@ -14,6 +14,7 @@ const leaseQuiet = 250 * time.Millisecond
 // generate makes chunks until the source has no more. A chunk is asked for only when somebody can see it, there is room for it and, in latest delivery, no
 // earlier than its time needs, so that a control acts on what is shown next.
 func (r *run) generate(ctx context.Context) error {
+	defer r.seat.Yield() // its last frames are shown without the model
 	var ahead foresight
 	spec := r.claim.session.Spec
 	for {

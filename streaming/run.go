@@ -98,7 +98,6 @@ func (r *run) do(ctx context.Context) {
 
 // live opens the source and works until a cause ends it. The source is closed when it returns.
 func (r *run) live(ctx context.Context) error {
-	defer r.seat.Yield()
 	if err := r.open(ctx); err != nil {
 		r.stop(err)
 		return context.Cause(ctx)
