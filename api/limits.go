@@ -41,8 +41,8 @@ const (
 	// extensionsMax and extendedSecondsMax bound a chain of extensions.
 	extensionsMax      = 6
 	extendedSecondsMax = 120
-	// identityRunesMax bounds the identity of a participant, sessionPromptBytesMax the prompt of a session, whose record is read whole.
-	identityRunesMax      = 128
+	// identityBytesMax bounds the identity of a participant, sessionPromptBytesMax the prompt of a session, whose record is read whole.
+	identityBytesMax      = 128
 	sessionPromptBytesMax = 48 << 10
 	// ignoredMax bounds the names of unused fields that an answer lists.
 	ignoredMax = 32

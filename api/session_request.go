@@ -116,8 +116,8 @@ func takeIdentity(f *fields) (string, error) {
 	if !isText {
 		return "", badRequest("identity", codeInvalidType, "Invalid type for 'identity': expected a string, but got "+kind(value)+" instead.")
 	}
-	if strings.TrimSpace(text) == "" || utf8.RuneCountInString(text) > identityRunesMax || !utf8.ValidString(text) || strings.ContainsFunc(text, isControl) {
-		return "", badRequest("identity", codeInvalidValue, "identity must be text of 1 to "+strconv.Itoa(identityRunesMax)+" characters, not blank and without control characters.")
+	if len(text) > identityBytesMax || !allIDLetters(text) || text == "" {
+		return "", badRequest("identity", codeInvalidValue, "identity must be 1 to "+strconv.Itoa(identityBytesMax)+" letters, digits, dots, hyphens and underscores.")
 	}
 	if strings.HasPrefix(strings.ToLower(text), reservedIdentity) {
 		return "", badRequest("identity", codeInvalidValue, "identity must not begin with "+reservedIdentity+".")
