@@ -29,7 +29,7 @@ start() { setsid "$@" >>"$dir/$name.log" 2>&1 & pids+=($!); echo "$! $name" >>"$
 
 : >"$dir/pids"
 mkdir -p "$dir/redis" "$dir/s3/telefuser"
-name=redis start redis-server --dir "$dir/redis" --port "$redis_port" --bind 127.0.0.1 --save "" --appendonly yes --appendfsync everysec --maxmemory-policy noeviction
+name=redis start redis-server --dir "$dir/redis" --port "$redis_port" --bind 127.0.0.1 --save "" --appendonly yes --appendfsync always --maxmemory-policy noeviction
 export ROOT_ACCESS_KEY=local ROOT_SECRET_KEY=local-secret-key
 name=s3 start "$tools/versitygw" --quiet --port "127.0.0.1:$s3_port" posix "$dir/s3"
 unset ROOT_ACCESS_KEY ROOT_SECRET_KEY TELEFUSER_TOOLS

@@ -85,7 +85,7 @@ func dev(ctx context.Context, c config.Config, log *slog.Logger, faultDir string
 // startDevRedis prefers a real server, which keeps its data, and says so when there is none.
 func startDevRedis(ctx context.Context, dataDir string, log *slog.Logger) (url string, stop func(), err error) {
 	dir := filepath.Join(dataDir, "redis")
-	redis, err := devstack.StartRedis(ctx, dir, devstack.RedisOptions{})
+	redis, err := devstack.StartRedis(ctx, dir, devstack.RedisOptions{AppendFsync: "always"})
 	if err == nil {
 		return "redis://" + redis.Addr + "/0", redis.Stop, nil
 	}
