@@ -24,7 +24,7 @@ cross: ## Build for every supported platform
 	@for p in linux/amd64 linux/arm64 darwin/arm64; do \
 	  echo "build $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/telefuser || exit 1; done
 
-test: deps-test tools sdks ## Run every test that needs no GPU
+test: deps-test tools tools-live sdks ## Run every test that needs no GPU
 	@$(GO) vet ./...
 	@CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
 
@@ -49,6 +49,15 @@ tools: $(TOOLS)/versitygw ## Build the servers that the tests start
 $(TOOLS)/versitygw:
 	@echo "building versitygw $(VERSITYGW_VERSION), once"
 	@GOBIN=$(TOOLS) CGO_ENABLED=0 $(GO) install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+
+.PHONY: tools-live
+tools-live: $(TOOLS)/livekit-server ## Build the media server for live sessions
+
+# The module names its program "server".
+$(TOOLS)/livekit-server:
+	@echo "building livekit-server $(LIVEKIT_VERSION), once"
+	@GOBIN=$(TOOLS)/livekit CGO_ENABLED=0 $(GO) install -trimpath -ldflags "-s -w" github.com/livekit/livekit-server/cmd/server@$(LIVEKIT_VERSION)
+	@mv $(TOOLS)/livekit/server $@ && rmdir $(TOOLS)/livekit
 
 $(TOOLS)/golangci-lint:
 	@GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -87,15 +86,4 @@ func (s *S3Server) start(ctx context.Context) error {
 }
 
 // answers is nil when the server says anything by HTTP; without a signature it says no.
-func (s *S3Server) answers(ctx context.Context) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Endpoint, http.NoBody)
-	if err != nil {
-		return err
-	}
-	transport := &http.Transport{DisableKeepAlives: true}
-	res, err := transport.RoundTrip(req)
-	if err != nil {
-		return err
-	}
-	return res.Body.Close()
-}
+func (s *S3Server) answers(ctx context.Context) error { return answersHTTP(ctx, s.Endpoint) }

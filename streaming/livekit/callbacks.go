@@ -1,0 +1,137 @@
+package livekit
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/livekit/protocol/livekit"
+	lksdk "github.com/livekit/server-sdk-go/v2"
+
+	"telefuser/streaming"
+)
+
+// callbacks are the library's. None of them waits for anything but the one look at the server that keeps two epochs apart.
+func (p *publisher) callbacks() *lksdk.RoomCallback {
+	return &lksdk.RoomCallback{
+		OnDisconnected:            p.onDisconnected,
+		OnReconnecting:            p.onReconnecting,
+		OnReconnected:             p.onReconnected,
+		OnParticipantConnected:    func(*lksdk.RemoteParticipant) { p.lookAround() },
+		OnParticipantDisconnected: func(*lksdk.RemoteParticipant) { p.lookAround() },
+		ParticipantCallback:       lksdk.ParticipantCallback{OnDataPacket: p.onData},
+	}
+}
+
+// onData hands on what the controller says on its topic. An empty identity is nobody's.
+func (p *publisher) onData(packet lksdk.DataPacket, from lksdk.DataReceiveParams) {
+	message, isUser := packet.(*lksdk.UserDataPacket)
+	if !isUser || message.Topic != streaming.TopicControl {
+		return
+	}
+	if from.SenderIdentity == "" || from.SenderIdentity != p.join.Controller {
+		p.mailbox.drop()
+		return
+	}
+	p.mailbox.control(from.SenderIdentity, message.Payload)
+}
+
+// lookAround tells the reader who came and who went. The library calls back from many goroutines, in any order: what counts is who is there now.
+func (p *publisher) lookAround() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.isEnded() {
+		return
+	}
+	now := map[string]string{}
+	at := time.Now()
+	for _, r := range p.room.GetRemoteParticipants() {
+		if id := r.Identity(); !strings.HasPrefix(id, publisherPrefix) {
+			now[id] = r.SID()
+		}
+	}
+	reads := true
+	for id, c := range p.clients {
+		if now[id] != c.sid {
+			delete(p.clients, id)
+			reads = p.mailbox.put(streaming.EventLeft, id) && reads
+		}
+	}
+	for id, sid := range now {
+		if _, known := p.clients[id]; !known {
+			p.clients[id] = client{sid: sid, since: at}
+			reads = p.mailbox.put(streaming.EventJoined, id) && reads
+			p.keys.want()
+		}
+	}
+	if !reads {
+		p.run(p.lose)
+	}
+}
+
+// isHereSince says whether a client is in the room and came before the time.
+func (p *publisher) isHereSince(identity string, t time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c, here := p.clients[identity]
+	return here && c.since.Before(t)
+}
+
+// run begins what Close waits for. p.mu is held and the room is not given up.
+func (p *publisher) run(f func()) {
+	p.calls.Add(1)
+	go func() {
+		defer p.calls.Done()
+		f()
+	}()
+}
+
+// lose gives the room up because the connection did not come back.
+func (p *publisher) lose() {
+	p.end(streaming.EventLost)
+	p.leave()
+}
+
+// onReconnecting runs before the library connects again by itself. A publisher that slept must not put out the newer one that took its place meanwhile.
+func (p *publisher) onReconnecting() {
+	p.line.down(p.server.cfg.ReconnectTimeout, p.lose)
+	newest, err := p.server.publisherEpoch(context.Background(), p.join.Room, p.join.SessionID)
+	if err == nil && newest > p.join.Epoch {
+		p.end(streaming.EventReplaced)
+		p.leave()
+	}
+}
+
+func (p *publisher) onReconnected() {
+	p.keys.want()
+	if p.line.restored() {
+		p.mailbox.put(streaming.EventReconnected, "")
+	}
+	p.lookAround()
+}
+
+// onDisconnected is the library's last word.
+func (p *publisher) onDisconnected() {
+	switch p.room.DisconnectReason() {
+	case livekit.DisconnectReason_ROOM_DELETED, livekit.DisconnectReason_ROOM_CLOSED, livekit.DisconnectReason_PARTICIPANT_REMOVED:
+		p.end(streaming.EventRoomDeleted)
+	case livekit.DisconnectReason_DUPLICATE_IDENTITY:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !p.isEnded() {
+			p.run(p.yieldTo)
+		}
+	default:
+		p.end(streaming.EventLost)
+	}
+}
+
+// yieldTo finds out who has our place. An older epoch that came back does not keep it: we join again and put it out.
+func (p *publisher) yieldTo() {
+	newest, err := p.server.publisherEpoch(context.Background(), p.join.Room, p.join.SessionID)
+	if err == nil && newest <= p.join.Epoch {
+		p.end(streaming.EventLost)
+		return
+	}
+	p.end(streaming.EventReplaced)
+}
