@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -251,8 +249,3 @@ func (b *bundle) keys() []string {
 	}
 	return out
 }
-
-var (
-	_ = maps.Clone[map[string]int]
-	_ = io.EOF
-)

@@ -1,7 +1,6 @@
 package streaming_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -250,5 +249,3 @@ func TestPoolIsNotReadyBeforeItsEngine(t *testing.T) {
 	e.notReady.Store(false)
 	b.until("mended", func() bool { return b.health().Status() == "healthy" })
 }
-
-var _ = context.Background
