@@ -44,8 +44,10 @@ type Config struct {
 	DeviceLostMax int
 	// OnAside, where set, is told when a lost device is set aside and when an engine has it again. It must not block.
 	OnAside func(aside bool)
-	// Credits is how many finished chunks a session may hold unread. Default 2; a live session wants 1, so that controls act soon.
+	// Credits is how many finished chunks a session may hold unread. Default 2.
 	Credits int
+	// OnDemand has a session make a chunk only when Next asks for it, so that every control that came before acts in it. Credits has no meaning then.
+	OnDemand bool
 	// OnExit, where set, is told each end of an engine process, expected ones (ClassClosed) included. It must not block.
 	OnExit func(class Class)
 	// Log takes the supervisor's lines and, at debug level, the engine's standard error. Required.
@@ -86,6 +88,9 @@ func (c Config) withDefaults() Config {
 	set(&c.BackoffMax, 30*time.Second)
 	set(&c.DeviceBackoffMin, 2*time.Second)
 	set(&c.DeviceBackoffMax, 5*time.Minute)
+	if c.OnDemand {
+		c.Credits = 1
+	}
 	if c.Credits == 0 {
 		c.Credits = 2
 	}

@@ -28,8 +28,9 @@ type Session struct {
 	// end is why there are no more chunks; read it when chunks is closed.
 	end error
 
-	// taken is whether a chunk was taken.
+	// taken is whether a chunk was taken, asked whether one on demand is still to come.
 	taken   bool
+	asked   bool
 	closing sync.Once
 	closed  error
 	peak    *int64
@@ -78,7 +79,9 @@ func (n *Session) startReading(ctx context.Context) error {
 		return n.process.explain(ctx, err, nil)
 	}
 	n.stream, n.endStream = stream, cancel
-	n.grant(cap(n.chunks))
+	if !n.supervisor.cfg.OnDemand {
+		n.grant(cap(n.chunks))
+	}
 	go n.read(ctx)
 	return nil
 }
@@ -131,11 +134,18 @@ func (n *Session) Next(ctx context.Context) (pipeline.Chunk, error) {
 	if ctx.Err() != nil {
 		return pipeline.Chunk{}, context.Cause(ctx)
 	}
+	onDemand := n.supervisor.cfg.OnDemand
+	if onDemand && !n.asked {
+		n.grant(1)
+		n.asked = true
+	}
 	select {
 	case chunk, ok := <-n.chunks:
 		if ok {
-			n.taken = true
-			n.grant(1)
+			n.taken, n.asked = true, false
+			if !onDemand {
+				n.grant(1)
+			}
 			return chunk, nil
 		}
 		return pipeline.Chunk{}, n.end

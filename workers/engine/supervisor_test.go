@@ -6,11 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -424,6 +426,40 @@ func TestControlsReachALiveSession(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// TestChunksOnDemandObeyEveryControl that came before they were asked for.
+func TestChunksOnDemandObeyEveryControl(t *testing.T) {
+	b := start(t, "", func(c *engine.Config) { c.OnDemand = true })
+	ctx := withPatience(t)
+	req := request("live")
+	req.Frames = 0
+	s, err := b.Open(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	gone, cancel := context.WithCancel(ctx)
+	for i, keys := range []string{"w", "a", "s", "d"} {
+		id := fmt.Sprint("c", i)
+		if err := s.Control(ctx, pipeline.Control{ID: id, Keys: &keys}); err != nil {
+			t.Fatal(err)
+		}
+		chunk, err := s.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if chunk.Applied.Keys != keys || !slices.Equal(chunk.Applied.ControlIDs, []string{id}) || b.made() != i+1 {
+			t.Errorf("chunk %d of %d: %+v", i, b.made(), chunk.Applied)
+		}
+	}
+	cancel()
+	if _, err := s.Next(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call that was given up: %v", err)
+	}
+	if chunk, err := s.Next(ctx); err != nil || chunk.Index != 4 || b.made() != 5 {
+		t.Errorf("the call after it: chunk %d of %d, %v", chunk.Index, b.made(), err)
 	}
 }
 
