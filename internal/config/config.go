@@ -77,7 +77,7 @@ type Jobs struct {
 // Worker is one worker process.
 type Worker struct {
 	NumReplicas  int           `key:"num_replicas" flag:"num-replicas" doc:"Engine processes, each running one job at a time."`
-	GPUMap       string        `key:"gpu_map" flag:"gpu-map" doc:"Device groups of the replicas, such as 0,1;2,3. Empty means one device each, or the CPU."`
+	GPUMap       string        `key:"gpu_map" flag:"gpu-map" doc:"Device groups of the replicas, such as 0,1;2,3. Empty means the CPU."`
 	Grace        time.Duration `key:"grace" flag:"grace" doc:"How long running jobs may finish after SIGTERM before they are handed back."`
 	IdleExit     time.Duration `key:"idle_exit" flag:"idle-exit" doc:"Exit after this long without a job; 0 stays."`
 	MaxJobs      int           `key:"max_jobs" flag:"max-jobs" doc:"Exit after this many jobs; 0 sets no limit."`
@@ -101,7 +101,7 @@ type LiveKit struct {
 // Stream is live sessions and the workers of one process that run them.
 type Stream struct {
 	NumWorkers           int           `key:"num_workers" flag:"num-workers" doc:"Model workers of this process, one engine process each."`
-	WorkerGPUMap         string        `key:"worker_gpu_map" flag:"worker-gpu-map" doc:"Device groups of the workers, such as 0,1;2,3. Empty means one device each, or the CPU."`
+	WorkerGPUMap         string        `key:"worker_gpu_map" flag:"worker-gpu-map" doc:"Device groups of the workers, such as 0,1;2,3. Empty means the CPU."`
 	MaxSessionsPerWorker string        `key:"max_sessions_per_worker" flag:"max-sessions-per-worker" doc:"Sessions that share one worker: a number, or auto for as many as the pipeline can hold."`
 	QueueSize            int           `key:"queue_size" flag:"queue-size" doc:"Sessions that may wait for a worker; 0 refuses them with 429."`
 	ControlIdleTimeout   time.Duration `key:"control_idle_timeout" flag:"control-idle-timeout" doc:"How long after its last control a session still counts as active when others want its worker; a bare number is in seconds." bare:"s"`

@@ -2,9 +2,14 @@ package pipeline
 
 import "telefuser/workers/contract"
 
+// terrainDeviceBytes is what an engine takes of a device that it is given, at most: the context and the work space for the largest picture,
+// as measured with one session (docs/benchmarks-gpu.md), and the map of seven sessions more.
+const terrainDeviceBytes = 1640 << 20
+
 // terrainContract is what the terrain renderer accepts.
 func terrainContract() contract.Contract {
 	bound := func(value float64) *float64 { return &value }
+	memory := int64(terrainDeviceBytes)
 	return contract.Contract{
 		Name: "terrain", Version: "1", OwnedBy: "telefuser", CreatedAtUnix: 1796083200,
 		Tasks: terrainTasks(),
@@ -23,7 +28,7 @@ func terrainContract() contract.Contract {
 			{Name: "time_of_day", Type: contract.TypeNumber, Min: bound(0), Max: bound(24), Description: "Hour that sets sun and light, 0 to 24; chosen by the prompt where it is absent."},
 		},
 		Camera: true, SessionsMax: 8,
-		Device: contract.DeviceNeeds{CPU: true},
+		Device: contract.DeviceNeeds{CPU: true, MemoryBytes: &memory},
 	}
 }
 
