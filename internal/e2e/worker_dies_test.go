@@ -130,8 +130,9 @@ func engineDiesAlways(t *testing.T) {
 	if v.Status != "failed" || v.Error == nil || v.Error.Code != "worker_crashed" {
 		t.Errorf("after %d dead engines: %s %+v", len(killed), v.Status, v.Error)
 	}
-	if len(killed) != 3 {
-		t.Errorf("it took %d engines, want 3", len(killed))
+	// A fresh engine may be killed before its worker has told of the last one's end, so engines are no measure: attempts are.
+	if n := s.attempts(v.ID); n != 3 {
+		t.Errorf("it took %d attempts and %d engines, want 3 attempts", n, len(killed))
 	}
 	next := s.client.make(t, small("the next one"))
 	s.checkStore(map[string]int{next.ID: 1})
