@@ -30,7 +30,7 @@ type shown struct {
 func (p *pacer) play(ctx context.Context, it *item) (shown, error) {
 	start := latestOf(time.Now(), p.next, it.start)
 	if p.base.IsZero() {
-		p.base = start
+		p.base, p.last = start, -time.Millisecond
 	}
 	out := shown{begun: start}
 	for i, frame := range it.Frames {

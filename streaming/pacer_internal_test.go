@@ -1,0 +1,218 @@
+package streaming
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"telefuser/workers/media"
+)
+
+// screen notes when frames were written.
+type screen struct {
+	at   []time.Duration
+	pts  []time.Duration
+	t0   time.Time
+	cost func(n int) time.Duration
+}
+
+func (s *screen) write(_ context.Context, _ media.Frame, pts time.Duration) error {
+	s.at, s.pts = append(s.at, time.Since(s.t0)), append(s.pts, pts)
+	if s.cost != nil {
+		<-time.After(s.cost(len(s.at)))
+	}
+	return nil
+}
+
+const period = 50 * time.Millisecond
+
+func pacing(lossless bool, cost func(int) time.Duration) (*pacer, *screen) {
+	s := &screen{t0: time.Now(), cost: cost}
+	return &pacer{period: period, lossless: lossless, write: s.write}, s
+}
+
+func chunkOf(frames int) *item { return &item{Chunk: Chunk{Frames: make([]media.Frame, frames)}} }
+
+func play(t *testing.T, p *pacer, it *item) shown {
+	t.Helper()
+	out, err := p.play(t.Context(), it)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestPacerKeepsTheCadence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, s := pacing(false, func(int) time.Duration { return 7 * time.Millisecond })
+		for range 10 {
+			play(t, p, chunkOf(16))
+		}
+		for i, at := range s.at {
+			if want := time.Duration(i) * period; at != want || s.pts[i] != want {
+				t.Fatalf("frame %d at %v with pts %v, want %v", i, at, s.pts[i], want)
+			}
+		}
+	})
+}
+
+func TestPacerDoesNotCatchUpWithALateSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, s := pacing(false, nil)
+		play(t, p, chunkOf(4))
+		<-time.After(time.Second)
+		play(t, p, chunkOf(4))
+		for i := 1; i < len(s.at); i++ {
+			if gap := s.at[i] - s.at[i-1]; gap < period || s.pts[i]-s.pts[i-1] != gap {
+				t.Errorf("frame %d follows after %v, its pts after %v", i, gap, s.pts[i]-s.pts[i-1])
+			}
+		}
+	})
+}
+
+// TestPacerWithAWriterThatStalls stalls one write for six periods. Latest drops what is late and is back on its clock; lossless moves back and drops nothing.
+func TestPacerWithAWriterThatStalls(t *testing.T) {
+	stall := func(n int) time.Duration {
+		if n == 3 {
+			return 6*period + period/2
+		}
+		return 0
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p, s := pacing(false, stall)
+		out := play(t, p, chunkOf(16))
+		if out.frames != 11 || out.dropped != 5 {
+			t.Errorf("%+v", out)
+		}
+		if last := s.at[len(s.at)-1]; last != 15*period {
+			t.Errorf("the last frame at %v: not back on the clock", last)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p, s := pacing(true, stall)
+		out := play(t, p, chunkOf(16))
+		if out.frames != 16 || out.dropped != 0 {
+			t.Errorf("%+v", out)
+		}
+		for i := 4; i < len(s.at); i++ {
+			if gap := s.at[i] - s.at[i-1]; gap != period {
+				t.Errorf("frame %d follows after %v", i, gap)
+			}
+		}
+	})
+}
+
+func TestPacerEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, s := pacing(false, nil)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 5*period/2, endWith(ReasonDeleted))
+		defer cancel()
+		out, err := p.play(ctx, chunkOf(16))
+		if conclude(err).reason != ReasonDeleted || out.frames != 3 || len(s.at) != 3 {
+			t.Errorf("%+v %v", out, err)
+		}
+	})
+}
+
+// TestForesightAsksLate plays against a source of known speed: every chunk is there in time, and none is asked for much too early.
+func TestForesightAsksLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f foresight
+		const took, length = 200 * time.Millisecond, time.Second
+		for i := range 20 {
+			if err := sleepUntil(t.Context(), f.ask()); err != nil {
+				t.Fatal(err)
+			}
+			asked := time.Now()
+			<-time.After(took)
+			end := f.end
+			start := f.made(time.Now(), took, length)
+			if i == 0 {
+				continue
+			}
+			if start != end {
+				t.Errorf("chunk %d is %v late", i, start.Sub(end))
+			}
+			if early := start.Sub(asked); early > took+took/5+foresightMargin {
+				t.Errorf("chunk %d was asked for %v before its time", i, early)
+			}
+		}
+	})
+}
+
+func TestChunkQueue(t *testing.T) {
+	q := newChunkQueue()
+	a, b, c := chunkOf(1), chunkOf(2), chunkOf(3)
+	if q.put(a) != nil || q.put(b) != nil || q.hasRoom() {
+		t.Fatal("the queue holds two")
+	}
+	if q.put(c) != a {
+		t.Fatal("the newest wins, the oldest goes")
+	}
+	for _, want := range []*item{b, c} {
+		if got, err := q.take(t.Context()); got != want || err != nil {
+			t.Fatal(got, err)
+		}
+	}
+	q.close()
+	if got, err := q.take(t.Context()); got != nil || err != nil {
+		t.Fatal(got, err)
+	}
+	if q.highWatermark() != chunksMax {
+		t.Fatal(q.highWatermark())
+	}
+}
+
+// TestOutboxPolicy fills an outbox that cannot send: last words and the newest of each stage stay, the rest is dropped and counted.
+func TestOutboxPolicy(t *testing.T) {
+	o := newOutbox("s", newLink(nil, Join{}, PoolConfig{}, nil))
+	o.status("worker_running", nil, nil)
+	for i := range 10 * lettersMax {
+		o.status("chunk_sent", &i, nil)
+	}
+	o.fail("worker_failed", "It broke.")
+	for range 10 * measuresMax {
+		o.measure("chunk", fields{})
+	}
+	for range 10 * lettersMax {
+		o.status("control_state", nil, nil)
+	}
+	stages := map[string]int{}
+	for _, l := range o.letters {
+		stages[l.topic+" "+l.stage]++
+	}
+	if len(o.letters) > lettersMax+measuresMax+1 || stages[TopicStatus+" error"] != 1 || stages[TopicStatus+" control_state"] == 0 || stages[TopicMetrics+" chunk"] != measuresMax {
+		t.Errorf("%v", stages)
+	}
+	if want := int64(1+10*lettersMax+1+10*measuresMax+10*lettersMax) - int64(len(o.letters)); o.drops() != want {
+		t.Errorf("counted %d drops of %d", o.drops(), want)
+	}
+}
+
+func TestBucket(t *testing.T) {
+	b, now := newBucket(10), time.Unix(0, 0)
+	taken := 0
+	for i := range 1000 { // one second at 1000/s
+		if b.take(now.Add(time.Duration(i) * time.Millisecond)) {
+			taken++
+		}
+	}
+	if taken != 19 && taken != 20 {
+		t.Errorf("%d", taken)
+	}
+}
+
+func TestRate(t *testing.T) {
+	var r rate
+	t0 := time.Unix(1000, 0)
+	for i := range 600 {
+		r.add(t0.Add(time.Duration(i) * time.Second / 16))
+	}
+	if got := r.perSecond(t0.Add(600 * time.Second / 16)); got < 15.9 || got > 16.1 {
+		t.Errorf("%v", got)
+	}
+	if got := r.perSecond(t0.Add(time.Hour)); got != 0 {
+		t.Errorf("an hour later: %v", got)
+	}
+}
