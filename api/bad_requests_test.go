@@ -13,7 +13,7 @@ import (
 )
 
 // answerTimeMax is far above what an answer takes, for machines are busy; it finds answers that wait for something.
-const answerTimeMax = 5 * time.Second
+const answerTimeMax = 30 * time.Second
 
 // badRequest is one line of testdata/bad_requests.jsonl.
 type badRequest struct {
