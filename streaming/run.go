@@ -74,7 +74,8 @@ func (r *run) prepare(ctx context.Context) context.Context {
 // do runs the session to its end and frees the slot.
 func (r *run) do(ctx context.Context) {
 	defer r.cancel(nil)
-	own, leave := context.WithCancel(context.WithoutCancel(ctx))
+	ending := context.WithoutCancel(ctx)
+	own, leave := context.WithCancel(ending)
 	defer leave()
 	var away, writer, speaker sync.WaitGroup
 	away.Go(func() {
@@ -89,7 +90,7 @@ func (r *run) do(ctx context.Context) {
 	cause := r.live(ctx)
 	stopRecording()
 	writer.Wait()
-	r.conclude(own, cause, func() {
+	r.conclude(ending, cause, func() {
 		leave()
 		away.Wait()
 		speaker.Wait()
