@@ -61,7 +61,7 @@ func demo(ctx context.Context, prompt, out string, say io.Writer) error {
 	defer cancel()
 	stack, stop := context.WithCancel(ctx)
 	ready, ended := make(chan string, 1), make(chan error, 1)
-	go func() { ended <- dev(stack, c, stderrLogger(c.Log), "", func(url string) { ready <- url }) }()
+	go func() { ended <- dev(stack, c, stderrLogger(c.Log), "", func(url string) { ready <- url }, nil) }()
 	select {
 	case err := <-ended:
 		stop()

@@ -28,7 +28,8 @@ func newDevCommand() *cobra.Command {
 		Use:   "dev",
 		Short: "Run everything on this machine, with nothing to install",
 		Long: "dev runs the API, a worker for the terrain pipeline, a redis-server from PATH (or an embedded one that forgets everything\n" +
-			"when it ends) and keeps artifacts in the data directory. It prints one line, ready http://..., when it is. No API key is asked for.",
+			"when it ends) and keeps artifacts in the data directory. It prints one line, ready http://..., when it is. No API key is asked for.\n" +
+			"With a livekit-server in the tools folder or on PATH it also runs live sessions, and prints live ws://... when it does.",
 		Args: cobra.NoArgs,
 	}
 	load := settings(cmd)
@@ -50,13 +51,23 @@ func newDevCommand() *cobra.Command {
 		if !cmd.Flags().Changed("shutdown-grace") {
 			c.HTTP.ShutdownGrace = 0
 		}
-		return dev(cmd.Context(), c, stderrLogger(c.Log), *faultDir, func(url string) { fmt.Fprintln(cmd.OutOrStdout(), "ready", url) })
+		if !cmd.Flags().Changed("grace") {
+			c.Worker.Grace = min(c.Worker.Grace, devGrace)
+		}
+		if !cmd.Flags().Changed("queue-size") {
+			c.Stream.QueueSize = max(c.Stream.QueueSize, devQueueSize)
+		}
+		say := func(what string) func(string) {
+			return func(url string) { fmt.Fprintln(cmd.OutOrStdout(), what, url) }
+		}
+		return dev(cmd.Context(), c, stderrLogger(c.Log), *faultDir, say("ready"), say("live"))
 	}
 	return cmd
 }
 
-// dev runs the embedded stack until ctx ends, and tells ready its address when it is.
-func dev(ctx context.Context, c config.Config, log *slog.Logger, faultDir string, ready func(url string)) error {
+// dev runs the embedded stack until ctx ends. It tells ready its address when it is, and live the media server's when the first worker of live sessions is
+// ready; without live there are none.
+func dev(ctx context.Context, c config.Config, log *slog.Logger, faultDir string, ready, live func(url string)) error {
 	c, err := absolute(c)
 	if err != nil {
 		return err
@@ -73,10 +84,20 @@ func dev(ctx context.Context, c config.Config, log *slog.Logger, faultDir string
 	}
 	defer p.close()
 	p.faultDir = faultDir
+	stopLive, err := startDevLive(ctx, p, live != nil)
+	if err != nil {
+		return err
+	}
+	defer stopLive()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return serve(ctx, p, c.Models.Default, func(url string) {
-			group.Go(func() error { return announce(ctx, url, ready) })
+			group.Go(func() error {
+				if err := announce(ctx, url, devReadyTimeout, ready); err != nil || p.live == nil {
+					return err
+				}
+				return p.live.start(ctx, live)
+			})
 		})
 	})
 	return group.Wait()
@@ -101,8 +122,8 @@ func startDevRedis(ctx context.Context, dataDir string, log *slog.Logger) (url s
 }
 
 // announce waits until the stack answers that it is ready.
-func announce(ctx context.Context, url string, ready func(url string)) error {
-	ctx, cancel := context.WithTimeout(ctx, devReadyTimeout)
+func announce(ctx context.Context, url string, timeout time.Duration, ready func(url string)) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	ticker := time.NewTicker(devReadyEvery)
 	defer ticker.Stop()
@@ -115,7 +136,7 @@ func announce(ctx context.Context, url string, ready func(url string)) error {
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("not ready after %s: %w", devReadyTimeout, err)
+				return fmt.Errorf("not ready after %s: %w", timeout, err)
 			}
 			return nil
 		case <-ticker.C:

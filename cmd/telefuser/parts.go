@@ -23,6 +23,8 @@ type parts struct {
 	objects storage.Store
 	// faultDir, for fault tests, is where engines look for failures of their device to come.
 	faultDir string
+	// live is nil in a process without live sessions.
+	live *live
 }
 
 // openParts connects the records and the object store. A Redis that is down is no error: roles come up not ready and wait for it.

@@ -23,8 +23,8 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newServeCommand(), newWorkerCommand(), newDevCommand(), newDemoCommand(), newEngineCommand(),
-		newKeysCommand(), newJobsCommand(), newConfigCommand(), newCheckCommand(), newVersionCommand(), newBenchCommand(), newGPUsCommand())
+	root.AddCommand(newServeCommand(), newStreamServeCommand(), newWorkerCommand(), newDevCommand(), newDemoCommand(), newEngineCommand(),
+		newKeysCommand(), newJobsCommand(), newSessionsCommand(), newConfigCommand(), newCheckCommand(), newVersionCommand(), newBenchCommand(), newGPUsCommand())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	beStrict(root)
 	return root

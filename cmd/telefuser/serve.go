@@ -30,7 +30,9 @@ func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [PIPELINE]",
 		Short: "Serve the HTTP API; with a PIPELINE also run its jobs",
-		Args:  cobra.MaximumNArgs(1),
+		Long: "serve answers the HTTP API. With the LiveKit settings it also takes live sessions, which the workers of stream-serve\n" +
+			"processes on the same Redis run.",
+		Args: cobra.MaximumNArgs(1),
 	}
 	load := settings(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -53,6 +55,15 @@ func newServeCommand() *cobra.Command {
 			return err
 		}
 		defer p.close()
+		if c.LiveKit.URL != "" {
+			rooms, err := openRooms(c.LiveKit, p.log)
+			if err != nil {
+				return err
+			}
+			if p.live, err = openLive(p, rooms); err != nil {
+				return err
+			}
+		}
 		return serve(cmd.Context(), p, name, nil)
 	}
 	return cmd
@@ -71,6 +82,9 @@ func serve(ctx context.Context, p *parts, pipelineName string, listening func(ur
 		}
 		ready = func(context.Context) error { return worker.Ready() }
 	}
+	if p.live != nil {
+		registry.MustRegister(p.live.collectors()...)
+	}
 	server, err := newAPI(p, registry, ready)
 	if err != nil {
 		return err
@@ -86,6 +100,9 @@ func serve(ctx context.Context, p *parts, pipelineName string, listening func(ur
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.Run(ctx, ln) })
 	group.Go(func() error { return runDebug(ctx, p.cfg.HTTP.DebugAddr) })
+	if p.live != nil {
+		group.Go(func() error { return p.live.run(ctx) })
+	}
 	if worker != nil {
 		group.Go(func() error { return runWorker(ctx, p, worker) })
 	} else {
@@ -101,13 +118,17 @@ func newAPI(p *parts, registry *prometheus.Registry, ready func(context.Context)
 		return nil, err
 	}
 	h := p.cfg.HTTP
-	return api.New(api.Config{
+	c, d := api.Config{
 		Auth: api.AuthMode(h.Auth), Version: version, DefaultPipeline: p.cfg.Models.Default, ModelAliases: aliases, CORSOrigins: h.CORSOrigins,
 		TLSCertFile: h.TLSCert, TLSKeyFile: h.TLSKey, MetricsPublic: h.MetricsPublic, RedirectContent: h.RedirectContent,
 		ShutdownGrace: orNone(h.ShutdownGrace), QueuedMax: p.cfg.Jobs.QueuedMax,
 	}, api.Deps{
 		Jobs: p.records, Store: p.objects, Contracts: pipeline.Contracts(), DecodeImage: decodePicture, Registry: registry, Logger: p.log, Ready: ready,
-	})
+	}
+	if p.live != nil {
+		c.Stream, d.Sessions, d.Rooms = p.live.shown, p.live.sessions, p.live.rooms
+	}
+	return api.New(c, d)
 }
 
 // orNone turns a grace of nothing into the API's word for it, since its zero means the default.

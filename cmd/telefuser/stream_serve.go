@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"telefuser/internal/config"
+)
+
+// streamPort is where clients of live sessions look for them.
+const streamPort = 8088
+
+func newStreamServeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "stream-serve PIPELINE",
+		Short: "Serve live sessions: the HTTP API and the workers of one pipeline",
+		Long: "stream-serve answers /v1/stream and runs sessions on engine processes, published through a LiveKit server.\n" +
+			"Without --redis-url it starts a redis-server of its own. It listens on 127.0.0.1:8088 and asks for no API key there;\n" +
+			"on another --host it does, unless --auth says otherwise. It prints one line, ready http://..., when a worker is ready.",
+		Args: cobra.ExactArgs(1),
+	}
+	load := settings(cmd)
+	cmd.Flags().Bool("skip-validation", false, "taken for old command lines: built-in pipelines have no file to validate")
+	faultDir := faultDirFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := streamPipeline(args[0]); err != nil {
+			return err
+		}
+		c, err := load()
+		if err != nil {
+			return err
+		}
+		return streamServe(cmd.Context(), streamDefaults(c, cmd.Flags().Changed), args[0], *faultDir, func(url string) {
+			fmt.Fprintln(cmd.OutOrStdout(), "ready", url)
+		})
+	}
+	return cmd
+}
+
+// streamPipeline refuses what is no built-in pipeline, and says of files why.
+func streamPipeline(name string) error {
+	if strings.HasSuffix(name, ".py") || strings.ContainsAny(name, `/\`) {
+		return usageError{fmt.Errorf("%s: pipelines in Python files are not supported; name a built-in one: %w", name, knownPipeline(name))}
+	}
+	return knownPipeline(name)
+}
+
+// streamDefaults are the settings' defaults of this command.
+func streamDefaults(c config.Config, changed func(flag string) bool) config.Config {
+	if !changed("port") && c.HTTP.Port == config.Default().HTTP.Port {
+		c.HTTP.Port = streamPort
+	}
+	if ip := net.ParseIP(c.HTTP.Host); !changed("auth") && c.HTTP.Auth == config.Default().HTTP.Auth && (c.HTTP.Host == "localhost" || ip != nil && ip.IsLoopback()) {
+		c.HTTP.Auth = "off"
+	}
+	return c
+}
+
+// streamServe runs the API and the workers until ctx ends, and tells ready its address when a worker is ready.
+func streamServe(ctx context.Context, c config.Config, name, faultDir string, ready func(url string)) error {
+	log := stderrLogger(c.Log)
+	rooms, err := openRooms(c.LiveKit, log)
+	if err != nil {
+		return err
+	}
+	if c, err = absolute(c); err != nil {
+		return err
+	}
+	accepts, err := contractOf(name)
+	if err != nil {
+		return err
+	}
+	c.Models.Default = accepts.Name
+	if c.Redis.URL == config.Default().Redis.URL {
+		url, stopRedis, err := startDevRedis(ctx, c.DataDir, log)
+		if err != nil {
+			return err
+		}
+		defer stopRedis()
+		c.Redis.URL = url
+	}
+	p, err := openParts(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	p.faultDir = faultDir
+	if p.live, err = openLive(p, rooms); err != nil {
+		return err
+	}
+	p.live.shown.Primary = true
+	if err := p.live.addWorkers(ctx, p, name); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return serve(ctx, p, "", func(url string) {
+			group.Go(func() error { p.live.checkRooms(ctx); return nil })
+			group.Go(func() error { return announce(ctx, url, c.Worker.LoadTimeout, ready) })
+		})
+	})
+	return group.Wait()
+}
