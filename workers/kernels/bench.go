@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"telefuser/workers/gpu"
@@ -15,8 +17,8 @@ type BenchOptions struct {
 	// Sustain is how long each load runs to reach the power cap; the figure is the mean of the
 	// second half. Zero: bursts only.
 	Sustain time.Duration
-	// Only names the groups to measure: copy, graph, rows, gemm, attention_bf16, attention_e4m3,
-	// conv, layer. Nil: all.
+	// Only names the groups to measure: copy, graph, rows, gemm, attention (or attention_bf16,
+	// attention_e4m3), conv, layer. Nil: all.
 	Only []string
 	// Read takes a reading of the GPU's clocks and power; nil: not known.
 	Read func() *gpu.Telemetry
@@ -77,7 +79,8 @@ func Bench(ctx context.Context, c *CUDA, o BenchOptions) ([]BenchRow, error) {
 		run  func() error
 	}{{"copy", b.copies}, {"graph", b.graph}, {"rows", b.rowKernels}, {"gemm", b.gemms}, {"attention_bf16", func() error { return b.attentions(BF16) }}, {"attention_e4m3", func() error { return b.attentions(E4M3) }}, {"conv", b.convs}, {"layer", b.layers}}
 	for _, g := range groups {
-		if o.Only != nil && !contains(o.Only, g.name) {
+		kind, _, _ := strings.Cut(g.name, "_")
+		if o.Only != nil && !slices.Contains(o.Only, g.name) && !slices.Contains(o.Only, kind) {
 			continue
 		}
 		mark := c.Mark()
@@ -86,15 +89,6 @@ func Bench(ctx context.Context, c *CUDA, o BenchOptions) ([]BenchRow, error) {
 		}
 	}
 	return b.rows, nil
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // load is work whose rate is measured.

@@ -111,24 +111,26 @@ func (c *CUDA) Tune(o Choosable) ([]Timing, error) {
 	if !c.hopper() {
 		return nil, nil
 	}
-	const rounds, warm, repeats = 3, 2, 10
-	var all []Timing
-	for _, k := range o.candidates(c) {
-		best := time.Duration(0)
-		for range rounds {
+	// In rounds over all of them, since the clock falls while the GPU warms up.
+	const rounds, warm, repeats = 5, 1, 5
+	candidates := o.candidates(c)
+	times := make([][]time.Duration, len(candidates))
+	for range rounds {
+		for i, k := range candidates {
 			t, err := c.Time(warm, repeats, k.run)
 			if errors.Is(err, ErrUnsupported) {
-				break
+				continue
 			}
 			if err != nil {
 				return nil, fmt.Errorf("kernels: tune %s: %w", k.name, err)
 			}
-			if best == 0 || t < best {
-				best = t
-			}
+			times[i] = append(times[i], t)
 		}
-		if best > 0 {
-			all = append(all, Timing{k.name, best})
+	}
+	var all []Timing
+	for i, k := range candidates {
+		if len(times[i]) > 0 {
+			all = append(all, Timing{k.name, median(times[i])})
 		}
 	}
 	slices.SortFunc(all, func(a, b Timing) int { return int(a.Time - b.Time) })
