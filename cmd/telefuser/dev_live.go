@@ -81,19 +81,10 @@ func (l *live) start(ctx context.Context, live func(url string)) error {
 		}
 	}
 	close(l.begin)
-	ticker := time.NewTicker(devReadyEvery)
-	defer ticker.Stop()
-	for {
-		if h, err := l.sessions.Health(ctx, ""); err == nil && h.Ready() {
-			live(l.rooms.URL())
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	if l.waitWorker(ctx) {
+		live(l.rooms.URL())
 	}
+	return nil
 }
 
 // errNoRooms is the answer until the media server is there.

@@ -50,7 +50,11 @@ func openRooms(c config.LiveKit, log *slog.Logger) (streaming.Rooms, error) {
 	if slices.Sort(missing); len(missing) > 0 {
 		return nil, fmt.Errorf("%w: Missing LiveKit configuration: %s", config.ErrInvalid, strings.Join(missing, ", "))
 	}
-	return livekit.New(livekit.Config{URL: c.URL, PublicURL: c.PublicURL, APIKey: c.APIKey, APISecret: c.APISecret, TokenTTL: c.TokenTTL, Log: log})
+	rooms, err := livekit.New(livekit.Config{URL: c.URL, PublicURL: c.PublicURL, APIKey: c.APIKey, APISecret: c.APISecret, TokenTTL: c.TokenTTL, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
+	}
+	return rooms, nil
 }
 
 // openSessions makes the store of live sessions.
@@ -227,6 +231,25 @@ func (l *live) run(ctx context.Context) error {
 		return cause
 	}
 	return nil
+}
+
+// workersEvery is the pause between two looks at whether a worker is ready.
+const workersEvery = 20 * time.Millisecond
+
+// waitWorker waits until a worker of live sessions serves, and answers whether one does.
+func (l *live) waitWorker(ctx context.Context) bool {
+	ticker := time.NewTicker(workersEvery)
+	defer ticker.Stop()
+	for {
+		if h, err := l.sessions.Health(ctx, ""); err == nil && h.Ready() {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+	}
 }
 
 // checkRooms says once what is wrong with the media server; sessions are refused for as long as it is.

@@ -101,7 +101,12 @@ func streamServe(ctx context.Context, c config.Config, name, faultDir string, re
 	group.Go(func() error {
 		return serve(ctx, p, "", func(url string) {
 			group.Go(func() error { p.live.checkRooms(ctx); return nil })
-			group.Go(func() error { return announce(ctx, url, c.Worker.LoadTimeout, ready) })
+			group.Go(func() error {
+				if !p.live.waitWorker(ctx) {
+					return nil
+				}
+				return announce(ctx, url, devReadyTimeout, ready)
+			})
 		})
 	})
 	return group.Wait()

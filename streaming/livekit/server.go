@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/livekit/protocol/livekit"
@@ -24,12 +25,16 @@ type Server struct {
 	rooms *lksdk.RoomServiceClient
 }
 
+// tameLibrary is for what the library logs of no room in particular: it has one logger in a process, which would write to standard error.
+var tameLibrary sync.Once //nolint:gochecknoglobals // the library's is one
+
 // New prepares for a media server; Check says whether it is there.
 func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
+	tameLibrary.Do(func() { lksdk.SetLogger(libraryLogger(cfg.Log)) })
 	return &Server{cfg: cfg, rooms: lksdk.NewRoomServiceClient(cfg.URL, cfg.APIKey, cfg.APISecret)}, nil
 }
 
