@@ -51,7 +51,7 @@ field() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" | head -n 1; }
 # create SIZE SECONDS PROMPT answers the id of a new job.
 create() {
 	curl -s -m 10 "$url/v1/videos" -H 'Content-Type: application/json' \
-		-d "{\"model\":\"terrain\",\"prompt\":\"$3\",\"seconds\":\"$2\",\"size\":\"$1\",\"seed\":7}" | tr -d '\n' | sed 's/.*"id": *"\(video_[^"]*\)".*/\1/'
+		-d "{\"model\":\"terrain\",\"prompt\":\"$3\",\"seconds\":\"$2\",\"size\":\"$1\",\"seed\":7}" | tr ',' '\n' | field id
 }
 
 # await ID SECONDS waits for the end of a job and answers its state.

@@ -39,7 +39,7 @@ func TestDeviceErrorsAreTranslated(t *testing.T) {
 				t.Errorf("%s, %s: %v lost its cause", name, place, got)
 			}
 			for _, class := range []error{ErrOutOfMemory, ErrDeviceLost, ErrInvalid} {
-				if errors.Is(got, class) != (class == want) {
+				if errors.Is(got, class) != errors.Is(want, class) {
 					t.Errorf("%s, %s: %v is %v: %v", name, place, got, class, errors.Is(got, class))
 				}
 			}

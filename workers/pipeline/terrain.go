@@ -53,14 +53,6 @@ func (t *Terrain) Load(ctx context.Context, report func(share float64)) error {
 	return ctx.Err()
 }
 
-// Probe has the device run a small kernel; without a device it answers nil.
-func (t *Terrain) Probe(ctx context.Context) error {
-	if t.cuda == nil {
-		return nil
-	}
-	return deviceError(t.cuda.Probe(ctx))
-}
-
 // Open starts a flight, or goes on with the one of req.State: then the world is the state's, and a prompt that differs from the
 // state's changes its look.
 func (t *Terrain) Open(ctx context.Context, req Request) (Session, error) {

@@ -64,20 +64,12 @@ func openCUDA(ctx context.Context, ordinal int, image *gpu.Image) (*CUDA, error)
 		return nil
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("terrain: prepare device %d: %w", ordinal, err), device.Close())
+		return nil, errors.Join(fmt.Errorf("terrain: prepare device %d: %w", ordinal, err), device.Close()) //nolint:contextcheck // it is closed whatever has become of ctx
 	}
 	c.do = func(ctx context.Context, fn func() error) error {
 		return device.Do(ctx, func(*gpu.Context) error { return fn() })
 	}
 	return c, nil
-}
-
-// Probe runs a small kernel on the device. It waits for chunks under way.
-func (c *CUDA) Probe(ctx context.Context) error {
-	if err := c.device.Do(ctx, func(g *gpu.Context) error { return g.Probe(ctx) }); err != nil {
-		return fmt.Errorf("terrain: probe: %w", err)
-	}
-	return nil
 }
 
 // Close gives the device back. Renderers must be closed before.

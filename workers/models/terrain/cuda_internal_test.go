@@ -126,9 +126,6 @@ func TestCUDAErrorsAreTheDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	drawBoth(t, c, world, 64, 64, flyAlong(t, 1, 1), 1)
-	if err := c.Probe(t.Context()); err != nil {
-		t.Errorf("probe: %v", err)
-	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.NewCUDARenderer(ended, world, 64, 64); !errors.Is(err, context.Canceled) {
