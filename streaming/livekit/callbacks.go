@@ -43,23 +43,22 @@ func (p *publisher) lookAround() {
 	if p.isEnded() {
 		return
 	}
-	now := map[string]string{}
-	at := time.Now()
+	now := map[string]bool{}
 	for _, r := range p.room.GetRemoteParticipants() {
 		if id := r.Identity(); !strings.HasPrefix(id, publisherPrefix) {
-			now[id] = r.SID()
+			now[id] = true
 		}
 	}
 	reads := true
-	for id, c := range p.clients {
-		if now[id] != c.sid {
+	for id := range p.clients {
+		if !now[id] {
 			delete(p.clients, id)
 			reads = p.mailbox.put(streaming.EventLeft, id) && reads
 		}
 	}
-	for id, sid := range now {
+	for id := range now {
 		if _, known := p.clients[id]; !known {
-			p.clients[id] = client{sid: sid, since: at}
+			p.clients[id] = time.Now()
 			reads = p.mailbox.put(streaming.EventJoined, id) && reads
 			p.keys.want()
 		}
@@ -73,11 +72,22 @@ func (p *publisher) lookAround() {
 func (p *publisher) isHereSince(identity string, t time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c, here := p.clients[identity]
-	return here && c.since.Before(t)
+	since, here := p.clients[identity]
+	return here && since.Before(t)
 }
 
-// run begins what Close waits for. p.mu is held and the room is not given up.
+// begin runs beside the caller what Close waits for. It answers false when the room is given up.
+func (p *publisher) begin(f func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.isEnded() {
+		return false
+	}
+	p.run(f)
+	return true
+}
+
+// run is begin for those who hold p.mu and know that the room is not given up.
 func (p *publisher) run(f func()) {
 	p.calls.Add(1)
 	go func() {
@@ -116,11 +126,7 @@ func (p *publisher) onDisconnected() {
 	case livekit.DisconnectReason_ROOM_DELETED, livekit.DisconnectReason_ROOM_CLOSED, livekit.DisconnectReason_PARTICIPANT_REMOVED:
 		p.end(streaming.EventRoomDeleted)
 	case livekit.DisconnectReason_DUPLICATE_IDENTITY:
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if !p.isEnded() {
-			p.run(p.yieldTo)
-		}
+		p.begin(p.yieldTo)
 	default:
 		p.end(streaming.EventLost)
 	}

@@ -30,6 +30,7 @@ type publisher struct {
 	line    *line
 	// calls are the library's calls under way and what callbacks began; Close waits for them.
 	calls sync.WaitGroup
+	track *track
 
 	// ended is closed when the room is left or lost.
 	ended    chan struct{}
@@ -37,22 +38,15 @@ type publisher struct {
 	leftOnce sync.Once
 
 	mu sync.Mutex
-	// clients are who is in the room beside publishers, by identity.
-	clients map[string]client
-	// track is the picture's, nil until it is published.
-	track *track
+	// clients are who is in the room beside publishers, by identity, and since when we saw them.
+	clients map[string]time.Time
 
 	// encoding guards what follows: one frame at a time, and none while Close frees the encoder.
 	encoding sync.Mutex
 	encoder  *media.VP8Encoder
-	origin   time.Duration
-	frames   int
-}
-
-// client is somebody in the room. sid is the server's name for this stay, since when we saw it.
-type client struct {
-	sid   string
-	since time.Time
+	// frames is how many were written, first the first one's time, offset when that was on the track's clock.
+	frames        int
+	first, offset time.Duration
 }
 
 // Join enters the room as the publisher of an epoch. An older epoch's publisher is put out; a newer one's makes it ErrReplaced. The error wraps ErrRoomNotFound
@@ -70,11 +64,13 @@ func (s *Server) Join(ctx context.Context, j streaming.Join) (streaming.Publishe
 		return nil, fmt.Errorf("livekit: join: %w", err)
 	}
 	p := &publisher{
-		server: s, join: j, mailbox: newMailbox(), encoder: encoder, ended: make(chan struct{}), clients: map[string]client{},
+		server: s, join: j, mailbox: newMailbox(), encoder: encoder, ended: make(chan struct{}), clients: map[string]time.Time{},
 		line: newLine(),
 	}
-	if err := p.enter(ctx); err != nil {
-		p.mailbox.seal("")
+	if p.track, err = newTrack(p.keys.want, libraryLogger(s.cfg.Log)); err == nil {
+		err = p.enter(ctx)
+	}
+	if err != nil {
 		p.mailbox.close()
 		encoder.Close()
 		return nil, err
@@ -103,6 +99,7 @@ func (p *publisher) enter(ctx context.Context) error {
 		return p.joinError(ctx, err)
 	}
 	p.lookAround()
+	p.begin(p.publish)
 	return nil
 }
 
@@ -143,13 +140,9 @@ func (p *publisher) bounded(ctx context.Context, op string, call func() error) e
 	defer cancel()
 	// Buffered, so that a call that comes back too late ends all the same.
 	answer := make(chan error, 1)
-	p.mu.Lock()
-	if p.isEnded() {
-		p.mu.Unlock()
+	if !p.begin(func() { answer <- call() }) {
 		return ErrClosed
 	}
-	p.run(func() { answer <- call() })
-	p.mu.Unlock()
 	select {
 	case err := <-answer:
 		if err != nil {

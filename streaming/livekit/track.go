@@ -2,12 +2,14 @@ package livekit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/livekit/protocol/livekit"
+	"github.com/livekit/protocol/logger"
 	lksdk "github.com/livekit/server-sdk-go/v2"
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
@@ -24,13 +26,18 @@ const (
 	clockRate = 90_000
 	// packetBytesMax is one RTP packet's size, which fits every network.
 	packetBytesMax = 1200
-	// primeEvery is the pause between two packets without a picture that make the media server know the track.
+	// primeEvery is the pause between two packets that only make the media server know the track.
+	// After the first primesFast of them the pause is primeSlow.
 	primeEvery = 20 * time.Millisecond
+	primeSlow  = 200 * time.Millisecond
+	primesFast = 100
 )
 
 // track is the published picture.
 type track struct {
-	local      *lksdk.LocalTrack
+	local *lksdk.LocalTrack
+	// begun is when it was made: the zero of its clock.
+	begun      time.Time
 	packetizer rtp.Packetizer
 	// bound is closed when packets reach the media server.
 	bound     chan struct{}
@@ -40,8 +47,9 @@ type track struct {
 }
 
 // newTrack makes a track whose viewers' wishes for keyframes go to want.
-func newTrack(want func()) (*track, error) {
+func newTrack(want func(), log logger.Logger) (*track, error) {
 	t := &track{
+		begun:      time.Now(),
 		packetizer: rtp.NewPacketizer(packetBytesMax, 0, 0, &codecs.VP8Payloader{EnablePictureID: true}, rtp.NewRandomSequencer(), clockRate),
 		bound:      make(chan struct{}),
 	}
@@ -57,24 +65,22 @@ func newTrack(want func()) (*track, error) {
 		return nil, fmt.Errorf("livekit: track: %w: %v", ErrUnavailable, err) //nolint:errorlint // foreign errors end here on purpose
 	}
 	local.OnBind(func() { t.boundOnce.Do(func() { close(t.bound) }) })
+	local.SetLogger(log)
 	t.local = local
 	return t, nil
 }
 
-// send puts one frame on the wire. All its packets have the time of the frame.
-func (t *track) send(data []byte, pts time.Duration) error {
-	packets := t.packetizer.Packetize(data, 0)
-	return t.write(packets, pts)
-}
+// primer begins like a VP8 picture that cannot be decoded without the one before: RFC 6386, section 9.1.
+func primer() []byte { return []byte{0x31, 0, 0, 0} }
 
-// prime sends a packet without a picture, because the media server tells nobody of a track before its first packet.
-func (t *track) prime() error {
-	return t.write(t.packetizer.GeneratePadding(1), 0)
-}
+// prime sends a packet that no viewer gets. The media server tells nobody of a track before its first packet, and hands on nothing before a picture that
+// decoding can begin with; so it sets everything up for the viewers, and the first real picture is the first that they see.
+func (t *track) prime() error { return t.send(primer(), time.Since(t.begun)) }
 
-func (t *track) write(packets []*rtp.Packet, pts time.Duration) error {
-	at := uint32(int64(pts/time.Second)*clockRate + int64(pts%time.Second)*clockRate/int64(time.Second))
-	for _, packet := range packets {
+// send puts one picture on the wire. All its packets have the same time, counted from the track's beginning.
+func (t *track) send(data []byte, since time.Duration) error {
+	at := uint32(int64(since/time.Second)*clockRate + int64(since%time.Second)*clockRate/int64(time.Second))
+	for _, packet := range t.packetizer.Packetize(data, 0) {
 		packet.Timestamp = at
 		if err := t.local.WriteRTP(packet, nil); err != nil {
 			return fmt.Errorf("livekit: send frame: %w: %v", ErrUnavailable, err) //nolint:errorlint // foreign errors end here on purpose
@@ -83,35 +89,53 @@ func (t *track) write(packets []*rtp.Packet, pts time.Duration) error {
 	return nil
 }
 
-// publish makes the picture's track known to the media server, once.
-func (p *publisher) publish(ctx context.Context) (*track, error) {
-	p.mu.Lock()
-	t := p.track
-	p.mu.Unlock()
-	if t != nil {
-		return t, nil
-	}
-	t, err := newTrack(p.keys.want)
-	if err != nil {
-		return nil, err
-	}
-	t.local.SetLogger(libraryLogger(p.server.cfg.Log))
-	err = p.bounded(ctx, "publish", func() error {
-		_, err := p.room.LocalParticipant.PublishTrack(t.local, &lksdk.TrackPublicationOptions{
+// publish makes the picture's track known to the media server and keeps it known until the first frame. Viewers are set up meanwhile.
+func (p *publisher) publish() {
+	err := p.bounded(context.Background(), "publish", func() error {
+		_, err := p.room.LocalParticipant.PublishTrack(p.track.local, &lksdk.TrackPublicationOptions{
 			Name: trackName, Source: livekit.TrackSource_CAMERA, VideoWidth: p.join.Width, VideoHeight: p.join.Height,
 		})
 		return err
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = p.await(context.Background(), "publish", p.track.bound)
 	}
-	if err := p.await(ctx, "publish", t.bound); err != nil {
-		return nil, err
+	if err == nil {
+		err = p.primeUntilFirst()
 	}
-	p.mu.Lock()
-	p.track = t
-	p.mu.Unlock()
-	return t, nil
+	if err != nil && !errors.Is(err, ErrClosed) {
+		p.server.cfg.Log.Warn("the picture's track is not published", "room", p.join.Room, "error", err)
+		p.lose()
+	}
+}
+
+// primeUntilFirst primes until the first frame was written.
+func (p *publisher) primeUntilFirst() error {
+	ticker := time.NewTicker(primeEvery)
+	defer ticker.Stop()
+	for n := 0; ; n++ {
+		done, err := p.primeOnce()
+		if done || err != nil {
+			return err
+		}
+		if n == primesFast {
+			ticker.Reset(primeSlow)
+		}
+		select {
+		case <-ticker.C:
+		case <-p.ended:
+			return nil
+		}
+	}
+}
+
+func (p *publisher) primeOnce() (done bool, err error) {
+	p.encoding.Lock()
+	defer p.encoding.Unlock()
+	if p.frames > 0 {
+		return true, nil
+	}
+	return false, p.track.prime()
 }
 
 // await waits for done, for Config.CallTimeout at most.
@@ -130,28 +154,14 @@ func (p *publisher) await(ctx context.Context, op string, done <-chan struct{}) 
 	}
 }
 
-// WaitSubscribed publishes the picture's track and returns when identity is in the room and receives it, so that the next frame is its first.
+// WaitSubscribed returns when identity is in the room and receives the picture's track, so that the next frame, if it is the first, is its first.
 func (p *publisher) WaitSubscribed(ctx context.Context, identity string) error {
-	p.encoding.Lock()
-	defer p.encoding.Unlock()
-	if err := p.line.wait(ctx, p.ended); err != nil {
-		return err
-	}
-	t, err := p.publish(ctx)
-	if err != nil {
-		return err
-	}
 	ticker := time.NewTicker(primeEvery)
 	defer ticker.Stop()
 	for {
 		// The media server asks for a picture whenever somebody begins to receive the track.
-		if asked := t.asked.Load(); asked != nil && p.isHereSince(identity, *asked) {
+		if asked := p.track.asked.Load(); asked != nil && p.isHereSince(identity, *asked) {
 			return nil
-		}
-		if p.frames == 0 {
-			if err := t.prime(); err != nil {
-				return err
-			}
 		}
 		select {
 		case <-ticker.C:
@@ -171,15 +181,14 @@ func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Dura
 	if err := p.line.wait(ctx, p.ended); err != nil {
 		return 0, err
 	}
-	t, err := p.publish(ctx)
-	if err != nil {
+	if err := p.await(ctx, "publish", p.track.bound); err != nil {
 		return 0, err
 	}
 	if p.frames == 0 {
-		p.origin = pts
+		p.first, p.offset = pts, time.Since(p.track.begun)
 	}
 	begin := time.Now()
-	data, key, err := p.encoder.Encode(f, pts-p.origin, p.frames == 0 || p.keys.due(begin))
+	data, key, err := p.encoder.Encode(f, pts-p.first, p.frames == 0 || p.keys.due(begin))
 	encode = time.Since(begin)
 	if err != nil {
 		return encode, fmt.Errorf("livekit: %w", err)
@@ -188,5 +197,5 @@ func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Dura
 		p.keys.note(begin)
 	}
 	p.frames++
-	return encode, t.send(data, pts)
+	return encode, p.track.send(data, p.offset+pts-p.first)
 }
