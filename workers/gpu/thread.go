@@ -58,15 +58,26 @@ func (t *thread) do(ctx context.Context, fn func() error) error {
 	k := task{run: fn, done: make(chan error, 1)}
 	select {
 	case t.tasks <- k:
-		select {
-		case err := <-k.done:
-			return err
-		case <-t.done: // fn ended the goroutine itself
-			return ErrClosed
-		}
+		return t.result(k)
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-t.done:
+		return ErrClosed
+	}
+}
+
+// result waits for a task that runs. Where the thread ended without answering, fn ended
+// its goroutine itself.
+func (t *thread) result(k task) error {
+	select {
+	case err := <-k.done:
+		return err
+	case <-t.done:
+	}
+	select {
+	case err := <-k.done: // both happened: the answer counts
+		return err
+	default:
 		return ErrClosed
 	}
 }

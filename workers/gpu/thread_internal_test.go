@@ -3,9 +3,11 @@ package gpu
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestThreadRunsAllOnOneOSThread(t *testing.T) {
@@ -49,6 +51,18 @@ func TestThreadCancelsOnlyWhileQueued(t *testing.T) {
 	if err := th.do(queued, func() error { t.Error("cancelled work ran"); return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("queued: %v, want canceled", err)
 	}
+	waiting, cancelWaiting := context.WithCancel(context.Background())
+	third := make(chan error, 1)
+	go func() { third <- th.do(waiting, func() error { t.Error("cancelled work ran"); return nil }) }()
+	cancelWaiting() // before or while it waits: both must end it although the thread is busy
+	if err := <-third; !errors.Is(err, context.Canceled) {
+		t.Errorf("waiting: %v, want canceled", err)
+	}
+	deadline, cancelDeadline := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancelDeadline()
+	if err := th.do(deadline, func() error { t.Error("late work ran"); return nil }); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("waiting too long: %v, want the deadline", err)
+	}
 	cancelRunning()
 	select {
 	case err := <-first:
@@ -84,4 +98,12 @@ func TestFormatUUID(t *testing.T) {
 	if got, want := formatUUID(b), "GPU-deadbeef-0102-0304-0506-0708090a0b0c"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+func TestThreadEndedFromInside(t *testing.T) {
+	th := startThread()
+	if err := th.do(context.Background(), func() error { runtime.Goexit(); return nil }); !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v, want ErrClosed", err)
+	}
+	<-th.done
 }

@@ -43,11 +43,7 @@ func (b *bench) rowKernels() error {
 	ropeK, ropeQ := rope, rope
 	ropeK.Y, ropeK.InRing = k, true
 	ropeQ.X, ropeQ.Y = qkv.Columns(0, d), q
-	for _, m := range []struct {
-		name  string
-		bytes float64
-		op    Op
-	}{
+	return b.rowLoads(x, y, []rowLoad{
 		{"copy of the same size", 4 * n, nil},
 		{"layernorm+modulate", 4 * n, LayerNorm{X: x, Y: y, Gain: gain, Shift: shift, PlusOne: true, Eps: 1e-6}},
 		{"layernorm+modulate f32", 6 * n, LayerNorm{X: r, Y: y, Gain: gain, Shift: shift, PlusOne: true, Eps: 1e-6}},
@@ -65,13 +61,23 @@ func (b *bench) rowKernels() error {
 		{"dequantise", 3 * n, Dequantise{X: q, Scale: scale, Y: y}},
 		{"noise f32", 4 * n, Noise{Y: r, Seed: 1, Sigma: 1}},
 		{"softmax", 4 * n, Softmax{X: x, Y: y, Factor: 1}},
-	} {
-		if err := b.burst(load{name: m.name, shape: "6240 tokens", by: "own", bytes: m.bytes, run: func() error {
-			if m.op == nil {
-				return b.c.stream.Copy(y.Dev, x.Dev, int64(2*n))
-			}
-			return b.c.Run(m.op)
-		}}); err != nil {
+	})
+}
+
+// rowLoad is a kernel and the bytes that it must move; no operation: the driver's copy.
+type rowLoad struct {
+	name  string
+	bytes float64
+	op    Op
+}
+
+func (b *bench) rowLoads(x, y Tensor, all []rowLoad) error {
+	for _, m := range all {
+		l := load{name: m.name, shape: "6240 tokens", by: "own", bytes: m.bytes, run: func() error { return b.c.Run(m.op) }}
+		if m.op == nil {
+			l.by, l.run = "driver", func() error { return b.c.stream.Copy(y.Dev, x.Dev, int64(x.Span())) }
+		}
+		if err := b.burst(l); err != nil {
 			return err
 		}
 	}

@@ -136,3 +136,28 @@ func TestResizeHalvesByMeans(t *testing.T) {
 	near(t, "left", y.Get(0), 2, 0)
 	near(t, "right", y.Get(1), 6, 0)
 }
+
+func TestKeyOrderIsThatOfTheAccumulators(t *testing.T) {
+	// A thread holds columns 0, 1 and 8, 9 of every 16 scores side by side, its neighbour 2, 3 and 10, 11.
+	want := []int{0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15}
+	for k := range 32 {
+		if got := kernels.KeyOrder(k); got != want[k%16] {
+			t.Errorf("key %d is at %d, want %d", k, got, want[k%16])
+		}
+	}
+}
+
+func TestGemmEpilogueInOrder(t *testing.T) {
+	one := func(int) float64 { return 1 }
+	ramp := func(i int) float64 { return float64(i) }
+	op := kernels.Gemm{
+		A: tensor(kernels.E4M3, repeat(2*16, one), 2, 16), B: tensor(kernels.E4M3, repeat(16*16, one), 16, 16), D: tensor(kernels.F32, nil, 2, 16),
+		ScaleA: tensor(kernels.F32, []float64{1, 0.5}, 2), ScaleB: tensor(kernels.F32, repeat(16, ramp), 16), Bias: tensor(kernels.BF16, repeat(16, one), 16),
+		Gate: tensor(kernels.F32, repeat(16, func(i int) float64 { return float64(i) - 3 }), 16), Residual: tensor(kernels.F32, repeat(2*16, ramp), 2, 16), F: kernels.SiLU,
+	}
+	do(t, op)
+	for j := range 16 {
+		v := 16*0.5*float64(j) + 1
+		near(t, "row 1", op.D.Get(16+j), v/(1+math.Exp(-v))*(float64(j)-3)+float64(16+j), 1e-4)
+	}
+}

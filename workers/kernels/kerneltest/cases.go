@@ -292,6 +292,7 @@ func misfits(s *Side) []kernels.Op {
 	return []kernels.Op{
 		kernels.LayerNorm{X: x, Y: m(bf16, 4, 72)},
 		kernels.LayerNorm{X: m(bf16, 4, 60), Y: m(bf16, 4, 60)},
+		kernels.LayerNorm{X: m(bf16, 4, 68).Columns(0, 64), Y: y},
 		kernels.LayerNorm{X: x, Y: m(e4m3, 4, 64)},
 		kernels.LayerNorm{X: x, Y: y, Gain: m(bf16, 64)},
 		kernels.GateResidual{X: x, Y: m(f32, 4, 64)},
