@@ -45,7 +45,7 @@ func (e liveEngine) Open(ctx context.Context, s streaming.Session) (streaming.So
 	}
 	src := &liveSource{bounded: s.Spec.Frames > 0, left: int64(s.Spec.Frames)}
 	if len(s.State) > 0 {
-		src.left -= s.Facts.PublishedFrames
+		src.left -= s.Facts.CompletedFrames
 	}
 	var err error
 	if src.session, err = e.supervisor.Open(ctx, req); err != nil {
