@@ -14,6 +14,8 @@ const (
 	// recordTimeout bounds the writes of an end, retryPause is the pause between their tries.
 	recordTimeout = 15 * time.Second
 	retryPause    = 200 * time.Millisecond
+	// releaseTimeout bounds the release of the slot; a heartbeat mends one that was not released.
+	releaseTimeout = 2 * time.Second
 )
 
 // conclude writes what became of the session, says so in the room, leaves it and frees the slot. leave returns when the room is left.
@@ -25,7 +27,7 @@ func (r *run) conclude(ctx context.Context, cause error, leave func(), speaker *
 	r.out.close()
 	r.awaitSpeaker(speaker)
 	leave()
-	r.insist(ctx, "release", r.claim.release)
+	r.insist(ctx, "release", releaseTimeout, r.claim.release)
 	if over {
 		closing, cancel := context.WithTimeout(ctx, roomCloseTimeout)
 		defer cancel()
@@ -46,20 +48,20 @@ func (r *run) settle(ctx context.Context, o *outcome) (over bool) {
 		return false
 	case o.handOver:
 		queued := false
-		ok := r.insist(ctx, "hand over", func(ctx context.Context) (err error) {
+		ok := r.insist(ctx, "hand over", recordTimeout, func(ctx context.Context) (err error) {
 			queued, err = r.claim.handOver(ctx, state, facts, o.charge, o.reason)
 			return err
 		})
 		return ok && !queued
 	}
-	return r.insist(ctx, "close", func(ctx context.Context) error {
+	return r.insist(ctx, "close", recordTimeout, func(ctx context.Context) error {
 		return r.claim.close(ctx, o.reason, o.message, facts, verified)
 	})
 }
 
-// insist writes until Redis has answered or the time for it is over; then the lease runs out and the reaper decides. A stale epoch has nothing to write.
-func (r *run) insist(ctx context.Context, what string, write func(context.Context) error) bool {
-	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+// insist writes until Redis has answered, for most at the longest; then the lease runs out and the reaper decides. A stale epoch has nothing to write.
+func (r *run) insist(ctx context.Context, what string, most time.Duration, write func(context.Context) error) bool {
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	for {
 		err := write(ctx)
