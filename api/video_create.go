@@ -40,7 +40,7 @@ func (s *Server) create(c echo.Context, rule bodyRule, check func(context.Contex
 	if err != nil {
 		return err
 	}
-	request := jobs.CreateRequest{Tenant: who.tenant, ID: jobs.NewID(time.Now()), IdempotencyKey: key, Retry: isRetry(c.Request().Header)}
+	request := jobs.CreateRequest{Tenant: who.tenant, ID: s.ids.New(time.Now()), IdempotencyKey: key, Retry: isRetry(c.Request().Header)}
 	if request.Fingerprint, err = d.fingerprint(); err != nil {
 		return err
 	}

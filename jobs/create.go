@@ -54,7 +54,7 @@ var (
 // ErrQueueFull, ErrUnstaged, ErrInvalid, and ErrUnavailable, after which it is unknown whether there is a job: the client comes again, with its key.
 func (s *Store) Create(ctx context.Context, req CreateRequest) (job Job, replayed bool, err error) {
 	if req.ID == "" {
-		req.ID = NewID(time.Now())
+		req.ID = s.ids.New(time.Now())
 	}
 	spec, err := checkCreate(req)
 	if err != nil {

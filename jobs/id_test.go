@@ -1,7 +1,9 @@
 package jobs_test
 
 import (
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +28,69 @@ func TestIDsSortByTimeAndAreRandom(t *testing.T) {
 	}
 	if !strings.HasPrefix(jobs.NewID(time.UnixMilli(1<<48-1)), "video_7zzzzzzzzz") {
 		t.Error("the last time is not the last id")
+	}
+}
+
+// TestIDsOfOneProcessSortAsMade holds within a millisecond, over small steps back of the clock, and for many callers at once.
+func TestIDsOfOneProcessSortAsMade(t *testing.T) {
+	var ids jobs.IDs
+	start := time.UnixMilli(1_764_528_000_000)
+	last := ""
+	for i := range 20_000 {
+		now := start.Add(time.Duration(i/500) * time.Millisecond)
+		if i%7 == 0 {
+			now = now.Add(-time.Second)
+		}
+		id := ids.New(now)
+		if !jobs.ValidID(id) || id <= last {
+			t.Fatalf("id %d: %q after %q", i, id, last)
+		}
+		last = id
+	}
+	if id := ids.New(start.Add(-time.Hour)); id[:16] != jobs.NewID(start.Add(-time.Hour))[:16] {
+		t.Errorf("%q does not follow a clock that was set back", id)
+	}
+	made := make([][]string, 8)
+	var group sync.WaitGroup
+	for i := range made {
+		group.Go(func() {
+			for range 1000 {
+				made[i] = append(made[i], ids.New(start))
+			}
+		})
+	}
+	group.Wait()
+	seen := map[string]bool{}
+	for _, list := range made {
+		if !slices.IsSorted(list) {
+			t.Error("a caller's ids are out of order")
+		}
+		for _, id := range list {
+			seen[id] = true
+		}
+	}
+	if len(seen) != 8000 {
+		t.Errorf("%d different ids of 8000", len(seen))
+	}
+}
+
+// TestIDsKeepTheirRandomness: a new millisecond draws all 80 bits, and within one the next id is no neighbour.
+func TestIDsKeepTheirRandomness(t *testing.T) {
+	start := time.UnixMilli(1_764_528_000_000)
+	seen := map[string]bool{}
+	var ids jobs.IDs
+	for i := range 1000 {
+		tail := ids.New(start.Add(time.Duration(i) * time.Millisecond))[16:24]
+		if seen[tail] {
+			t.Fatalf("%q twice", tail)
+		}
+		seen[tail] = true
+	}
+	for i := range 100 {
+		a, b := ids.New(start.Add(time.Hour)), ids.New(start.Add(time.Hour))
+		if a[:28] == b[:28] {
+			t.Fatalf("try %d: %q tells %q", i, a, b)
+		}
 	}
 }
 

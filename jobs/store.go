@@ -20,6 +20,7 @@ type Store struct {
 	memory  memoryGauge
 	epoch   epochWatch
 	metrics *counters
+	ids     IDs
 
 	// acks are outbox entries whose tickets are out; the next Create removes them in passing.
 	ackMu sync.Mutex
