@@ -112,7 +112,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	server := c.store.tickets.server(c.cfg, c.log)
 	handler := asynq.HandlerFunc(func(_ context.Context, task *asynq.Task) error { return c.handle(base, task) })
 	if err := server.Start(handler); err != nil {
-		return fmt.Errorf("jobs: consume: %w: %v", ErrUnavailable, err) //nolint:errorlint // foreign errors end here on purpose
+		return fmt.Errorf("jobs: consume: %w: %v", ErrUnavailable, err) // foreign errors end here on purpose
 	}
 	<-ctx.Done()
 	server.Stop()
@@ -232,7 +232,7 @@ func (c *Consumer) work(base context.Context, claim *Claim) {
 	ctx, cancel := context.WithCancelCause(base)
 	claim.cancel = cancel
 	c.add(claim)
-	watch := c.stops.add(claim.ID)
+	watch := c.stops.add(claim.ID) //nolint:contextcheck // the listener serves every watcher and ends with the last
 	relayed := make(chan struct{})
 	go func() {
 		defer close(relayed)

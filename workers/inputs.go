@@ -55,7 +55,7 @@ func (a *attempt) readImage(ctx context.Context, key string) (_ *media.Image, er
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close() //nolint:errcheck // it was only read
+	defer body.Close() // it was only read
 	img, err := media.DecodeImage(ctx, body, media.ImageLimits{})
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func download(ctx context.Context, objects storage.Store, key, path string) erro
 	if err != nil {
 		return err
 	}
-	defer body.Close() //nolint:errcheck // it was only read
+	defer body.Close() // it was only read
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -84,7 +84,7 @@ func (r *rebuild) read(ctx context.Context, key string) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close() //nolint:errcheck // it was only read
+	defer body.Close() // it was only read
 	raw, err := io.ReadAll(io.LimitReader(body, manifestBytesMax+1))
 	if err != nil {
 		return nil, err
