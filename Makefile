@@ -67,13 +67,17 @@ sdks: $(TOOLS)/js/node_modules/openai/package.json $(TOOLS)/py/bin/python ## Ins
 
 $(TOOLS)/js/node_modules/openai/package.json: versions.mk
 	@mkdir -p $(TOOLS)/js
-	@npm install --silent --no-audit --no-fund --prefix $(TOOLS)/js openai@$(OPENAI_JS_VERSION)
+	@npm install --silent --no-audit --no-fund --prefix $(TOOLS)/js openai@$(OPENAI_JS_VERSION) playwright-core@$(PLAYWRIGHT_VERSION)
 	@touch $@
 
 $(TOOLS)/py/bin/python: versions.mk
 	@python3 -m venv $(TOOLS)/py && $(TOOLS)/py/bin/pip install -q openai==$(OPENAI_PY_VERSION) || \
 	  { rm -rf $(TOOLS)/py; echo "python SDK not installed: its tests are skipped"; }
 	@touch -c $@
+
+.PHONY: console
+console: ## Build the pages of api/console again; needs Node
+	@cd api/console && npm ci --silent --no-audit --no-fund && node build.mjs
 
 aiperf: ## Install AIPerf beside the tools
 	@python3 -m venv $(TOOLS)/aiperf && $(TOOLS)/aiperf/bin/pip install -q aiperf==$(AIPERF_VERSION)
