@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -37,6 +38,7 @@ func newEngineCommand() *cobra.Command {
 				Log: stderrLogger(config.Log{Level: *level, Format: "json"}),
 			})
 		}
+		runtime.KeepAlive(devices) // its claims hold until here
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
