@@ -96,7 +96,7 @@ func (l *lister) names(dir string) ([]string, error) {
 	defer folder.Close()
 	entries, err := folder.ReadDir(-1)
 	if err != nil {
-		return nil, fileError(err)
+		return nil, fileError(ignoreMissing(err)) // a folder that goes while it is read held nothing to list
 	}
 	var names []string
 	for _, e := range entries {
