@@ -33,7 +33,7 @@ func TestFileListsWhileFoldersGo(t *testing.T) {
 			}
 		})
 	}
-	for i := range 500 {
+	for i := range 200 {
 		key := fmt.Sprintf("a/%d/b/c", i%3)
 		if _, err := s.Put(t.Context(), key, strings.NewReader("x"), storage.PutOptions{SizeBytes: 1}); err != nil {
 			t.Fatal(err)
