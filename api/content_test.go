@@ -83,7 +83,7 @@ func TestContentRangesAndConditions(t *testing.T) {
 			t.Errorf("%v: Content-Range %q, want %q", c.headers, r.header.Get("Content-Range"), want)
 		}
 	}
-	for _, bad := range []string{fmt.Sprintf("bytes=%d-", size), "bytes=999999999-", "bytes=5-2", "bytes=a-b", "chunks=0-1", "bytes=-0x1"} {
+	for _, bad := range []string{fmt.Sprintf("bytes=%d-", size), "bytes=999999999-", "bytes=5-2", "bytes=a-b", "chunks=0-1", "bytes=-0x1", "bytes=-0"} {
 		r := s.request(t, "GET", path, nil, "Range", bad)
 		if p := r.problem(t, 416); p["param"] != "Range" || r.header.Get("ETag") != "" || r.header.Get("Content-Disposition") != "" {
 			t.Errorf("%s: %v %v", bad, p, r.header)

@@ -24,15 +24,18 @@ func (s *Server) serveObject(c echo.Context, key, contentType, disposition strin
 	if err != nil {
 		return err
 	}
-	wanted := request.Header.Get("Range")
+	wanted, header := request.Header.Get("Range"), c.Response().Header()
 	body := &objectReader{ctx: ctx, store: s.deps.Store, key: key, size: object.SizeBytes, end: rangeEnd(wanted, object.SizeBytes)}
 	defer func() { _ = body.Close() }()
+	if emptyRange.MatchString(wanted) {
+		header.Set("Content-Range", "bytes */"+strconv.FormatInt(object.SizeBytes, 10))
+		return refusedContent(http.StatusRequestedRangeNotSatisfiable)
+	}
 	if request.Method == http.MethodGet && wanted == "" && object.SizeBytes > 0 {
 		if err := body.reopen(); err != nil { // while the answer can still be another one
 			return err
 		}
 	}
-	header := c.Response().Header()
 	header.Set("Content-Type", contentType)
 	header.Set("Content-Disposition", disposition)
 	header.Set("Cache-Control", "private, no-cache")
@@ -69,6 +72,9 @@ func disposition(kind, filename string) string {
 	}, filename)
 	return kind + `; filename="` + plain + `"; filename*=UTF-8''` + strings.ReplaceAll(url.QueryEscape(filename), "+", "%20")
 }
+
+// emptyRange is the suffix of no bytes, which RFC 9110 calls not satisfiable and ServeContent answers with a range that ends before it begins.
+var emptyRange = regexp.MustCompile(`^bytes=\s*-0+$`)
 
 var simpleRange = regexp.MustCompile(`^bytes=([0-9]{1,18})-([0-9]{1,18})$`)
 

@@ -5,12 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
-
-	"telefuser/api"
 )
 
 // event is one server-sent event; a comment has a text alone.
@@ -214,11 +211,5 @@ func TestReadinessEndsFirst(t *testing.T) {
 	}
 	if err := <-stopped; err != nil {
 		t.Error(err)
-	}
-	if r := httptest.NewRecorder(); true {
-		api.DebugHandler().ServeHTTP(r, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/debug/pprof/cmdline", nil))
-		if r.Code != http.StatusOK {
-			t.Errorf("the debug handler: %d", r.Code)
-		}
 	}
 }

@@ -90,12 +90,20 @@ func (s *Server) finish(c echo.Context, begin time.Time, err error) {
 		attrs = append(attrs, slog.String("key", who.keyID))
 	}
 	if job, ok := c.Get(jobIDKey).(string); ok {
-		attrs = append(attrs, slog.String("job", job))
+		attrs = append(attrs, slog.String("job_id", job))
 	}
 	if session, ok := c.Get(sessionIDKey).(string); ok {
 		attrs = append(attrs, slog.String("session", session))
 	}
+	if isProbe(route) {
+		level = slog.LevelDebug
+	}
 	s.log.LogAttrs(c.Request().Context(), level, "request", attrs...)
+}
+
+// isProbe tells the routes that balancers and supervisors ask every few seconds. Whether the server is ready is logged when it changes.
+func isProbe(route string) bool {
+	return route == "/health" || route == "/v1/service/health" || route == "/v1/service/ready" || route == "/v1/stream/health"
 }
 
 // jobIDKey is where a handler leaves the job's id for the log.

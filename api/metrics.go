@@ -41,8 +41,8 @@ func newMetrics(registry *prometheus.Registry, started time.Time) (*metrics, err
 	return m, nil
 }
 
-// handler serves the registry as Prometheus text.
-func (m *metrics) handler(registry *prometheus.Registry) http.Handler {
+// metricsHandler serves the registry as Prometheus text.
+func metricsHandler(registry *prometheus.Registry) http.Handler {
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true, ErrorHandling: promhttp.ContinueOnError})
 }
 

@@ -20,42 +20,47 @@ func (s *Server) newEcho() *echo.Echo {
 	return e
 }
 
+// get adds a route that also answers HEAD, which is its GET without the body. Event streams do not: their answer has no end to wait for.
+func get(e *echo.Echo, path string, handler echo.HandlerFunc, middleware ...echo.MiddlewareFunc) {
+	e.GET(path, handler, middleware...)
+	e.HEAD(path, handler, middleware...)
+}
+
 func (s *Server) videoRoutes(e *echo.Echo) {
 	const videos = "/v1/videos"
 	e.POST(videos, s.createVideo, s.authenticate)
-	e.GET(videos, s.listVideos, s.authenticate)
-	e.GET(videos+"/:video_id", s.getVideo, s.authenticate)
+	get(e, videos, s.listVideos, s.authenticate)
+	get(e, videos+"/:video_id", s.getVideo, s.authenticate)
 	e.DELETE(videos+"/:video_id", s.deleteVideo, s.authenticate)
-	e.GET(videos+"/:video_id/content", s.downloadVideo, s.authenticate)
-	e.HEAD(videos+"/:video_id/content", s.downloadVideo, s.authenticate)
+	get(e, videos+"/:video_id/content", s.downloadVideo, s.authenticate)
 	e.GET(videos+"/:video_id/events", s.streamEvents, s.authenticate)
 	e.POST(videos+"/:video_id/remix", s.remixVideo, s.authenticate)
 	e.POST(videos+"/edits", s.editVideo, s.authenticate)
 	e.POST(videos+"/extensions", s.extendVideo, s.authenticate)
 	e.POST(videos+"/characters", s.createCharacter, s.authenticate)
-	e.GET(videos+"/characters/:character_id", s.getCharacter, s.authenticate)
+	get(e, videos+"/characters/:character_id", s.getCharacter, s.authenticate)
 }
 
 // fileRoutes name the middleware on each route: given to a group, it would turn a wrong method into a 404.
 func (s *Server) fileRoutes(e *echo.Echo) {
 	const files, models = "/v1/files", "/v1/models"
 	e.POST(files, s.createFile, s.authenticate)
-	e.GET(files, s.listFiles, s.authenticate)
-	e.GET(files+"/:file_id", s.getFile, s.authenticate)
+	get(e, files, s.listFiles, s.authenticate)
+	get(e, files+"/:file_id", s.getFile, s.authenticate)
 	e.DELETE(files+"/:file_id", s.deleteFile, s.authenticate)
-	e.GET(files+"/:file_id/content", s.downloadFile, s.authenticate)
-	e.GET(models, s.listModels, s.authenticate)
-	e.GET(models+"/:model", s.getModel, s.authenticate)
+	get(e, files+"/:file_id/content", s.downloadFile, s.authenticate)
+	get(e, models, s.listModels, s.authenticate)
+	get(e, models+"/:model", s.getModel, s.authenticate)
 }
 
 func (s *Server) streamRoutes(e *echo.Echo) {
 	const sessions = "/v1/stream/sessions"
 	e.POST(sessions, s.createSession, s.authenticate, s.streamGate)
-	e.GET(sessions, s.listSessions, s.authenticate, s.streamGate)
-	e.GET(sessions+"/:session_id", s.getSession, s.authenticate, s.streamGate)
+	get(e, sessions, s.listSessions, s.authenticate, s.streamGate)
+	get(e, sessions+"/:session_id", s.getSession, s.authenticate, s.streamGate)
 	e.DELETE(sessions+"/:session_id", s.endSession, s.authenticate, s.streamGate)
 	e.POST(sessions+"/:session_id/tokens", s.createSessionToken, s.authenticate, s.streamGate)
-	e.GET("/v1/stream/health", s.getStreamHealth, s.streamGate)
+	get(e, "/v1/stream/health", s.getStreamHealth, s.streamGate)
 }
 
 // streamGate answers for a server without live sessions. It comes after the key, so that strangers learn nothing.
@@ -71,18 +76,18 @@ func (s *Server) streamGate(next echo.HandlerFunc) echo.HandlerFunc {
 
 func (s *Server) serviceRoutes(e *echo.Echo) {
 	for _, path := range []string{"/v1/service/health", "/health"} {
-		e.GET(path, s.getHealth)
+		get(e, path, s.getHealth)
 	}
-	e.GET("/v1/service/ready", s.getReady)
-	e.GET("/v1/service/status", s.getStatus, s.authenticate)
-	e.GET("/v1/service/metadata", s.getMetadata, s.authenticate)
-	e.GET("/v1/service/metrics/json", s.getMetricsJSON, s.metricsGate)
+	get(e, "/v1/service/ready", s.getReady)
+	get(e, "/v1/service/status", s.getStatus, s.authenticate)
+	get(e, "/v1/service/metadata", s.getMetadata, s.authenticate)
+	get(e, "/v1/service/metrics/json", s.getMetricsJSON, s.metricsGate)
 	for _, path := range []string{"/v1/service/metrics", "/metrics"} {
-		e.GET(path, echo.WrapHandler(s.metrics.handler(s.deps.Registry)), s.metricsGate)
+		get(e, path, echo.WrapHandler(metricsHandler(s.deps.Registry)), s.metricsGate)
 	}
-	e.GET("/openapi.yaml", s.getSpecYAML)
-	e.GET("/openapi.json", s.getSpecJSON)
-	e.GET("/docs", s.getDocs)
+	get(e, "/openapi.yaml", s.getSpecYAML)
+	get(e, "/openapi.json", s.getSpecJSON)
+	get(e, "/docs", s.getDocs)
 }
 
 // metricsGate wants a key for metrics unless they are public.

@@ -27,7 +27,11 @@ func TestRoutesAreThoseOfTheFile(t *testing.T) {
 	parameter := regexp.MustCompile(`:([a-z_]+)`)
 	var served []string
 	for _, route := range api.Routes(s.server) {
-		served = append(served, parameter.ReplaceAllString(route, "{$1}"))
+		route = parameter.ReplaceAllString(route, "{$1}")
+		if strings.HasPrefix(route, "HEAD ") && !slices.Contains(described, route) {
+			continue // what HEAD means follows from GET; TestHead sees that it is there
+		}
+		served = append(served, route)
 	}
 	slices.Sort(described)
 	slices.Sort(served)
@@ -63,6 +67,33 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 		if c.status == 405 && r.header.Get("Allow") == "" {
 			t.Errorf("%s %s: no Allow", c.method, c.path)
 		}
+	}
+}
+
+// TestHead asks every route that answers GET and ends for its head alone.
+func TestHead(t *testing.T) {
+	s := newStack(t, withKeys)
+	key := s.key(t, "acme")
+	id := s.postJSON(t, "/v1/videos", `{"prompt":"a","model":"terrain"}`, "Authorization", key).object(t, 200)["id"].(string)
+	routes := api.Routes(s.server)
+	for _, route := range routes {
+		path, isGet := strings.CutPrefix(route, "GET ")
+		if !isGet || strings.HasSuffix(path, "/events") {
+			continue
+		}
+		if !slices.Contains(routes, "HEAD "+path) {
+			t.Errorf("%s does not answer HEAD", path)
+		}
+	}
+	for _, path := range []string{"/health", "/metrics", "/v1/videos", "/v1/videos/" + id, "/v1/models", "/docs"} {
+		get := s.request(t, "GET", path, nil, "Authorization", key)
+		head := s.request(t, "HEAD", path, nil, "Authorization", key)
+		if head.status != 200 || len(head.body) != 0 || head.header.Get("Content-Type") != get.header.Get("Content-Type") {
+			t.Errorf("HEAD %s: %d, %d bytes of %q", path, head.status, len(head.body), head.header.Get("Content-Type"))
+		}
+	}
+	if r := s.request(t, "HEAD", "/v1/videos", nil); r.status != 401 || len(r.body) != 0 {
+		t.Errorf("HEAD without a key: %d", r.status)
 	}
 }
 

@@ -108,7 +108,7 @@ func TestLogsTieARequestToItsJob(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Fatalf("a line is no JSON: %s", line)
 		}
-		if entry["job"] == id && entry["request_id"] == "my-request.1" && entry["route"] == "/v1/videos" && entry["status"] == 200.0 && entry["key"] != nil {
+		if entry["job_id"] == id && entry["request_id"] == "my-request.1" && entry["route"] == "/v1/videos" && entry["status"] == 200.0 && entry["key"] != nil {
 			found = true
 		}
 	}
@@ -117,6 +117,23 @@ func TestLogsTieARequestToItsJob(t *testing.T) {
 	}
 	if job, err := s.jobs.Get(t.Context(), "acme", id); err != nil || job.Spec.RequestID != "my-request.1" {
 		t.Errorf("the job has the request id %q, %v", job.Spec.RequestID, err)
+	}
+}
+
+// TestProbesAreQuiet: what asks every few seconds fills no log.
+func TestProbesAreQuiet(t *testing.T) {
+	s := newStack(t)
+	for _, path := range []string{"/health", "/v1/service/health", "/v1/service/ready"} {
+		if r := s.request(t, "GET", path, nil); r.status != 200 {
+			t.Errorf("%s: %d", path, r.status)
+		}
+	}
+	if logs := s.logs.String(); strings.Contains(logs, `"msg":"request"`) {
+		t.Errorf("probes are logged: %s", logs)
+	}
+	s.request(t, "GET", "/v1/models", nil)
+	if logs := s.logs.String(); !strings.Contains(logs, `"route":"/v1/models"`) {
+		t.Errorf("requests are not logged: %s", logs)
 	}
 }
 

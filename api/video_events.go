@@ -51,7 +51,7 @@ func (s *Server) follow(ctx context.Context, c echo.Context, stream *eventStream
 		if job.Revision > seen {
 			v := video(job)
 			if err := stream.send("video", strconv.FormatInt(job.Revision, 10), v); err != nil {
-				return nil //nolint:nilerr // the client went away
+				return nil // the client went away
 			}
 			seen = job.Revision
 		}

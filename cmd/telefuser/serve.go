@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -22,9 +20,6 @@ import (
 	"telefuser/workers/media"
 	"telefuser/workers/pipeline"
 )
-
-// debugHeaderTimeout bounds a request's header on the debug listener.
-const debugHeaderTimeout = 5 * time.Second
 
 func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -71,8 +66,7 @@ func newServeCommand() *cobra.Command {
 
 // serve runs the API, with a worker where a pipeline is named, until ctx ends. listening is told the API's address.
 func serve(ctx context.Context, p *parts, pipelineName string, listening func(url string)) error {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), p.records.Collector())
+	registry := newRegistry(p)
 	var worker *workers.Worker
 	var ready func(context.Context) error
 	if pipelineName != "" {
@@ -99,7 +93,7 @@ func serve(ctx context.Context, p *parts, pipelineName string, listening func(ur
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.Run(ctx, ln) })
-	group.Go(func() error { return runDebug(ctx, p.cfg.HTTP.DebugAddr) })
+	group.Go(func() error { return runDebug(ctx, p.cfg.HTTP.DebugAddr, registry) })
 	if p.live != nil {
 		group.Go(func() error { return p.live.run(ctx) })
 	}
@@ -169,20 +163,6 @@ func modelAliases(c config.Models) (map[string]string, error) {
 		aliases[alias] = name
 	}
 	return aliases, nil
-}
-
-// runDebug serves profiles on a listener of its own; an empty address turns it off.
-func runDebug(ctx context.Context, addr string) error {
-	if addr == "" {
-		return nil
-	}
-	server := &http.Server{Addr: addr, Handler: api.DebugHandler(), ReadHeaderTimeout: debugHeaderTimeout}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("debug listener: %w", err)
-	}
-	return nil
 }
 
 func baseURL(c config.HTTP, addr net.Addr) string {

@@ -52,11 +52,12 @@ func newWorkerCommand() *cobra.Command {
 		}
 		defer p.close()
 		p.faultDir = *faultDir
-		w, err := newWorker(p, args[0], prometheus.NewRegistry(), workers.Point(*dieAt))
+		registry := newRegistry(p)
+		w, err := newWorker(p, args[0], registry, workers.Point(*dieAt))
 		if err != nil {
 			return err
 		}
-		return runWorker(cmd.Context(), p, w)
+		return withDebug(cmd.Context(), c.HTTP.DebugAddr, registry, func(ctx context.Context) error { return runWorker(ctx, p, w) })
 	}
 	return cmd
 }
