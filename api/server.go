@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"telefuser/jobs"
-	"telefuser/api/console"
 	"telefuser/openapi"
 )
 
@@ -31,7 +30,6 @@ type Server struct {
 	metrics *metrics
 	ready   readiness
 	spec    []byte
-	console *console.Console
 	started time.Time
 	ids     jobs.IDs
 
@@ -75,9 +73,6 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		deps.Registry = prometheus.NewRegistry()
 	}
 	s := &Server{cfg: cfg, deps: deps, log: deps.Logger, models: models, spec: spec, started: time.Now(), stopping: make(chan struct{})}
-	if s.console, err = newConsole(deps.Rooms); err != nil {
-		return nil, err
-	}
 	s.bodies, s.decodes = semaphore.NewWeighted(cfg.BodyMemoryBytesMax), semaphore.NewWeighted(int64(cfg.DecodesMax))
 	if s.metrics, err = newMetrics(deps.Registry, s.started); err != nil {
 		return nil, err
