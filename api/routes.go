@@ -88,6 +88,8 @@ func (s *Server) serviceRoutes(e *echo.Echo) {
 	get(e, "/openapi.yaml", s.getSpecYAML)
 	get(e, "/openapi.json", s.getSpecJSON)
 	get(e, "/docs", s.getDocs)
+	get(e, "/", s.getConsole)
+	get(e, "/console/:file", s.getConsoleFile)
 }
 
 // metricsGate wants a key for metrics unless they are public.

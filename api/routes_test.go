@@ -47,7 +47,7 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 		status       int
 		allow        string
 	}{
-		{"GET", "/", 404, ""}, {"GET", "/v1", 404, ""}, {"GET", "/v1/nope", 404, ""}, {"POST", "/v1/images/generations", 404, ""},
+		{"GET", "/console", 404, ""}, {"GET", "/console/nope.js", 404, ""}, {"POST", "/", 405, "GET"}, {"GET", "/v1", 404, ""}, {"GET", "/v1/nope", 404, ""}, {"POST", "/v1/images/generations", 404, ""},
 		{"GET", "/v1/videos/", 404, ""}, {"GET", "/v1/videos/edits/content/x", 404, ""}, {"GET", "/v2/videos", 404, ""}, {"GET", "/index.html", 404, ""},
 		{"PUT", "/v1/videos", 405, "GET"}, {"PATCH", "/v1/videos", 405, "POST"}, {"DELETE", "/v1/videos", 405, "GET"},
 		{"POST", "/v1/videos/video_01234567890123456789012345", 405, "DELETE"}, {"GET", "/v1/videos/edits", 405, "POST"},

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
+	"telefuser/api/console"
 	"telefuser/jobs"
 	"telefuser/openapi"
 )
@@ -30,6 +31,7 @@ type Server struct {
 	metrics *metrics
 	ready   readiness
 	spec    []byte
+	console *console.Console
 	started time.Time
 	ids     jobs.IDs
 
@@ -73,6 +75,9 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		deps.Registry = prometheus.NewRegistry()
 	}
 	s := &Server{cfg: cfg, deps: deps, log: deps.Logger, models: models, spec: spec, started: time.Now(), stopping: make(chan struct{})}
+	if s.console, err = newConsole(deps.Rooms); err != nil {
+		return nil, err
+	}
 	s.bodies, s.decodes = semaphore.NewWeighted(cfg.BodyMemoryBytesMax), semaphore.NewWeighted(int64(cfg.DecodesMax))
 	if s.metrics, err = newMetrics(deps.Registry, s.started); err != nil {
 		return nil, err

@@ -28,7 +28,8 @@ const (
 type Console struct {
 	page   asset
 	assets map[string]asset
-	policy string
+	// mediaURL may answer "" for a while: a media server may start after the API.
+	mediaURL func() string
 }
 
 // asset is one file as it is sent.
@@ -38,13 +39,13 @@ type asset struct {
 	etag        string
 }
 
-// New reads what was embedded. mediaURL is where browsers reach the media server, "" without one.
-func New(mediaURL string) (*Console, error) {
+// New reads what was embedded. mediaURL answers where browsers reach the media server, "" while there is none; it is asked with every page.
+func New(mediaURL func() string) (*Console, error) {
 	sums, err := readManifest(dist)
 	if err != nil {
 		return nil, err
 	}
-	c := &Console{assets: map[string]asset{}, policy: fmt.Sprintf(policy, strings.Join(connectSources(mediaURL), " "))}
+	c := &Console{assets: map[string]asset{}, mediaURL: mediaURL}
 	for name, sum := range sums.Files {
 		body, err := fs.ReadFile(dist, "dist/"+name)
 		if err != nil {
@@ -94,7 +95,7 @@ func connectSources(mediaURL string) []string {
 // ServePage answers with the page.
 func (c *Console) ServePage(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
-	header.Set("Content-Security-Policy", c.policy)
+	header.Set("Content-Security-Policy", fmt.Sprintf(policy, strings.Join(connectSources(c.mediaURL()), " ")))
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	c.page.serve(w, r, pageCaching)

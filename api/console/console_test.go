@@ -154,7 +154,7 @@ func TestLicencesAreKept(t *testing.T) {
 // serve asks a console for its page.
 func serve(t *testing.T, mediaURL string, header ...string) *http.Response {
 	t.Helper()
-	c, err := console.New(mediaURL)
+	c, err := console.New(func() string { return mediaURL })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestThePolicyNamesTheMediaServerAlone(t *testing.T) {
 }
 
 func TestThePageIsAskedAgainAndFilesAreKept(t *testing.T) {
-	c, err := console.New("")
+	c, err := console.New(func() string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}

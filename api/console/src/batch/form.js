@@ -47,7 +47,7 @@ export function createForm(models, onCreated) {
 
   function showSizes() {
     const before = size.value;
-    const usual = shot.size ? `As the picture, ${shot.size.replace("x", " × ")}` : "Default of the model";
+    const usual = shot.size ? `As the picture, ${shot.size.replace("x", " × ")}` : "Default";
     size.replaceChildren(h("option", { value: "" }, usual), ...sizes(contract).map((one) => h("option", { value: one }, one.replace("x", " × "))), h("option", { value: "other" }, "Other…"));
     if ([...size.options].some((option) => option.value === before)) size.value = before;
     showOther();

@@ -67,7 +67,7 @@ function form(models, onStart) {
   const submit = h("button", { type: "submit", class: "primary large" }, "Start");
 
   function show() {
-    size.replaceChildren(h("option", { value: "" }, "Default of the model"), ...sizes(contract).map((one) => h("option", { value: one }, one.replace("x", " × "))));
+    size.replaceChildren(h("option", { value: "" }, "Default"), ...sizes(contract).map((one) => h("option", { value: one }, one.replace("x", " × "))));
     const rule = contract.parameters.fps;
     [fps.min, fps.max, fps.placeholder] = [rule?.minimum ?? 1, rule?.maximum ?? "", `${rule?.default ?? "default"}`];
     more.replaceChildren(...own(contract).filter(([, rule]) => rule.type !== "object").map(([name, rule]) => control(name, rule)));
