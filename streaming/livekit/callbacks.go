@@ -2,8 +2,6 @@ package livekit
 
 import (
 	"context"
-	"strings"
-	"time"
 
 	"github.com/livekit/protocol/livekit"
 	lksdk "github.com/livekit/server-sdk-go/v2"
@@ -11,14 +9,14 @@ import (
 	"telefuser/streaming"
 )
 
-// callbacks are the library's. None of them waits for anything but the one look at the server that keeps two epochs apart.
+// callbacks are the library's. None of them waits for anything but the one question to the server that keeps two epochs apart.
 func (p *publisher) callbacks() *lksdk.RoomCallback {
 	return &lksdk.RoomCallback{
 		OnDisconnected:            p.onDisconnected,
 		OnReconnecting:            p.onReconnecting,
 		OnReconnected:             p.onReconnected,
-		OnParticipantConnected:    func(*lksdk.RemoteParticipant) { p.lookAround() },
-		OnParticipantDisconnected: func(*lksdk.RemoteParticipant) { p.lookAround() },
+		OnParticipantConnected:    func(*lksdk.RemoteParticipant) { p.look() },
+		OnParticipantDisconnected: func(*lksdk.RemoteParticipant) { p.look() },
 		ParticipantCallback:       lksdk.ParticipantCallback{OnDataPacket: p.onData},
 	}
 }
@@ -34,46 +32,6 @@ func (p *publisher) onData(packet lksdk.DataPacket, from lksdk.DataReceiveParams
 		return
 	}
 	p.mailbox.control(from.SenderIdentity, message.Payload)
-}
-
-// lookAround tells the reader who came and who went. The library calls back from many goroutines, in any order: what counts is who is there now.
-func (p *publisher) lookAround() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.isEnded() {
-		return
-	}
-	now := map[string]bool{}
-	for _, r := range p.room.GetRemoteParticipants() {
-		if id := r.Identity(); !strings.HasPrefix(id, publisherPrefix) {
-			now[id] = true
-		}
-	}
-	reads := true
-	for id := range p.clients {
-		if !now[id] {
-			delete(p.clients, id)
-			reads = p.mailbox.put(streaming.EventLeft, id) && reads
-		}
-	}
-	for id := range now {
-		if _, known := p.clients[id]; !known {
-			p.clients[id] = time.Now()
-			reads = p.mailbox.put(streaming.EventJoined, id) && reads
-			p.keys.want()
-		}
-	}
-	if !reads {
-		p.run(p.lose)
-	}
-}
-
-// isHereSince says whether a client is in the room and came before the time.
-func (p *publisher) isHereSince(identity string, t time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	since, here := p.clients[identity]
-	return here && since.Before(t)
 }
 
 // begin runs beside the caller what Close waits for. It answers false when the room is given up.
@@ -117,7 +75,7 @@ func (p *publisher) onReconnected() {
 	if p.line.restored() {
 		p.mailbox.put(streaming.EventReconnected, "")
 	}
-	p.lookAround()
+	p.look()
 }
 
 // onDisconnected is the library's last word.

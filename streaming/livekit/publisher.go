@@ -31,6 +31,10 @@ type publisher struct {
 	// calls are the library's calls under way and what callbacks began; Close waits for them.
 	calls sync.WaitGroup
 	track *track
+	// wake asks for a look at who is in the room. One place: a look that is to come sees all that came before.
+	wake chan struct{}
+	// stop ends what runs beside the callers.
+	stop context.CancelFunc
 
 	// ended is closed when the room is left or lost.
 	ended    chan struct{}
@@ -44,9 +48,9 @@ type publisher struct {
 	// encoding guards what follows: one frame at a time, and none while Close frees the encoder.
 	encoding sync.Mutex
 	encoder  *media.VP8Encoder
-	// frames is how many were written, first the first one's time, offset when that was on the track's clock.
-	frames        int
-	first, offset time.Duration
+	// frames is how many were written, first the first one's time, last the last one's since then, offset when the first was on the track's clock.
+	frames              int
+	first, last, offset time.Duration
 }
 
 // Join enters the room as the publisher of an epoch. An older epoch's publisher is put out; a newer one's makes it ErrReplaced. The error wraps ErrRoomNotFound
@@ -63,14 +67,17 @@ func (s *Server) Join(ctx context.Context, j streaming.Join) (streaming.Publishe
 	if err != nil {
 		return nil, fmt.Errorf("livekit: join: %w", err)
 	}
+	// What runs beside the callers lives as long as the room, not as long as the call that began it.
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p := &publisher{
 		server: s, join: j, mailbox: newMailbox(), encoder: encoder, ended: make(chan struct{}), clients: map[string]time.Time{},
-		line: newLine(),
+		line: newLine(), wake: make(chan struct{}, 1), stop: stop,
 	}
-	if p.track, err = newTrack(p.keys.want, libraryLogger(s.cfg.Log)); err == nil {
-		err = p.enter(ctx)
+	if p.track, err = newTrack(p.onAsked, libraryLogger(s.cfg.Log)); err == nil {
+		err = p.enter(ctx, life)
 	}
 	if err != nil {
+		stop()
 		p.mailbox.close()
 		encoder.Close()
 		return nil, err
@@ -78,8 +85,8 @@ func (s *Server) Join(ctx context.Context, j streaming.Join) (streaming.Publishe
 	return p, nil
 }
 
-// enter connects to the room, unless a newer epoch is there.
-func (p *publisher) enter(ctx context.Context) error {
+// enter connects to the room, unless a newer epoch is there. life ends with the room.
+func (p *publisher) enter(ctx, life context.Context) error {
 	newest, err := p.server.publisherEpoch(ctx, p.join.Room, p.join.SessionID)
 	if err != nil {
 		return err
@@ -98,9 +105,19 @@ func (p *publisher) enter(ctx context.Context) error {
 		p.leave()
 		return p.joinError(ctx, err)
 	}
-	p.lookAround()
-	p.begin(p.publish)
+	if err := p.lookAround(ctx); err != nil {
+		p.leave()
+		return err
+	}
+	p.begin(func() { p.publish(life) })
+	p.begin(func() { p.watchRoom(life) })
 	return nil
+}
+
+// onAsked hears that a viewer's decoder, or the media server for one, wants a picture to begin with.
+func (p *publisher) onAsked() {
+	p.keys.want()
+	p.look()
 }
 
 // joinError translates what the library says of a join. It has no types for it, only the text of the status.
@@ -173,6 +190,7 @@ func (p *publisher) end(kind string) {
 	p.endOnce.Do(func() {
 		p.mu.Lock()
 		close(p.ended)
+		p.stop()
 		p.mu.Unlock()
 		p.line.end()
 		p.mailbox.seal(kind)

@@ -2,7 +2,6 @@ package livekit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -31,6 +30,8 @@ const (
 	primeEvery = 20 * time.Millisecond
 	primeSlow  = 200 * time.Millisecond
 	primesFast = 100
+	// minStep is the shortest time between two frames: the stream's clock cannot tell less apart.
+	minStep = time.Millisecond
 )
 
 // track is the published picture.
@@ -90,21 +91,21 @@ func (t *track) send(data []byte, since time.Duration) error {
 }
 
 // publish makes the picture's track known to the media server and keeps it known until the first frame. Viewers are set up meanwhile.
-func (p *publisher) publish() {
-	err := p.bounded(context.Background(), "publish", func() error {
+func (p *publisher) publish(ctx context.Context) {
+	err := p.bounded(ctx, "publish", func() error {
 		_, err := p.room.LocalParticipant.PublishTrack(p.track.local, &lksdk.TrackPublicationOptions{
 			Name: trackName, Source: livekit.TrackSource_CAMERA, VideoWidth: p.join.Width, VideoHeight: p.join.Height,
 		})
 		return err
 	})
 	if err == nil {
-		err = p.await(context.Background(), "publish", p.track.bound)
+		err = p.await(ctx, "publish", p.track.bound)
 	}
 	if err == nil {
 		err = p.primeUntilFirst()
 	}
-	if err != nil && !errors.Is(err, ErrClosed) {
-		p.server.cfg.Log.Warn("the picture's track is not published", "room", p.join.Room, "error", err)
+	if err != nil && ctx.Err() == nil {
+		p.server.cfg.Log.WarnContext(ctx, "the picture's track is not published", "room", p.join.Room, "error", err)
 		p.lose()
 	}
 }
@@ -160,7 +161,7 @@ func (p *publisher) WaitSubscribed(ctx context.Context, identity string) error {
 	defer ticker.Stop()
 	for {
 		// The media server asks for a picture whenever somebody begins to receive the track.
-		if asked := p.track.asked.Load(); asked != nil && p.isHereSince(identity, *asked) {
+		if p.receives(identity) {
 			return nil
 		}
 		select {
@@ -173,7 +174,7 @@ func (p *publisher) WaitSubscribed(ctx context.Context, identity string) error {
 	}
 }
 
-// WriteFrame encodes and sends one frame now; pacing is the caller's. pts may begin anywhere and must grow. While the connection is away for a moment it
+// WriteFrame encodes and sends one frame now; pacing is the caller's. pts may begin anywhere and is not meant to go back. While the connection is away for a moment it
 // waits. It answers how long the encoder took.
 func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Duration) (encode time.Duration, err error) {
 	p.encoding.Lock()
@@ -185,10 +186,13 @@ func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Dura
 		return 0, err
 	}
 	if p.frames == 0 {
-		p.first, p.offset = pts, time.Since(p.track.begun)
+		p.first, p.last, p.offset = pts, -minStep, time.Since(p.track.begun)
 	}
+	// What could not be sent is written again, with the same time.
+	at := max(pts-p.first, p.last+minStep)
+	p.last = at
 	begin := time.Now()
-	data, key, err := p.encoder.Encode(f, pts-p.first, p.frames == 0 || p.keys.due(begin))
+	data, key, err := p.encoder.Encode(f, at, p.frames == 0 || p.keys.due(begin))
 	encode = time.Since(begin)
 	if err != nil {
 		return encode, fmt.Errorf("livekit: %w", err)
@@ -197,5 +201,5 @@ func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Dura
 		p.keys.note(begin)
 	}
 	p.frames++
-	return encode, p.track.send(data, p.offset+pts-p.first)
+	return encode, p.track.send(data, p.offset+at)
 }
