@@ -89,6 +89,7 @@ func runCaretakers(ctx context.Context, p *parts) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.records.RunReaper(ctx) })
 	group.Go(func() error { return janitor.Run(ctx) })
+	group.Go(func() error { warnPolicy(ctx, p.records, p.log); return nil })
 	return group.Wait()
 }
 
