@@ -63,6 +63,7 @@ func (p *publisher) lose() {
 // onReconnecting runs before the library connects again by itself. A publisher that slept must not put out the newer one that took its place meanwhile.
 func (p *publisher) onReconnecting() {
 	p.line.down(p.server.cfg.ReconnectTimeout, p.lose)
+	p.look()
 	newest, err := p.server.publisherEpoch(context.Background(), p.join.Room, p.join.SessionID)
 	if err == nil && newest > p.join.Epoch {
 		p.end(streaming.EventReplaced)

@@ -48,6 +48,13 @@ func (l *line) restored() bool {
 	return true
 }
 
+// isAway says whether the connection is away for the moment.
+func (l *line) isAway() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.away && !l.over
+}
+
 // end stops the clock for good.
 func (l *line) end() {
 	l.mu.Lock()

@@ -3,6 +3,7 @@ package livekit
 import (
 	"context"
 	"log/slog"
+	"sync"
 
 	"github.com/go-logr/logr"
 	"github.com/livekit/protocol/logger"
@@ -12,6 +13,9 @@ import (
 func libraryLogger(l *slog.Logger) logger.Logger {
 	return logger.LogRLogger(logr.FromSlogHandler(quiet{l.With("library", "livekit").Handler()}))
 }
+
+// quietLibrary is done once: the library below the library has one logger for the whole process, and would write to standard error.
+var quietLibrary sync.Once //nolint:gochecknoglobals // it guards a global of the library's
 
 // quiet makes every record a debug record: what the library calls an error is an answer that this room returns.
 type quiet struct{ slog.Handler }

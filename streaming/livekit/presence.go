@@ -2,6 +2,7 @@ package livekit
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -38,7 +39,13 @@ func (p *publisher) watchRoom(ctx context.Context) {
 		case <-p.wake:
 		case <-ticker.C:
 		}
-		if err := p.lookAround(ctx); err != nil && ctx.Err() == nil {
+		err := p.lookAround(ctx)
+		if errors.Is(err, ErrRoomNotFound) && p.line.isAway() {
+			// The server was started anew and has forgotten the room: what the library waits for will not come.
+			p.lose()
+			return
+		}
+		if err != nil && ctx.Err() == nil {
 			// The connection has its own eyes: while the server is away this says nothing new.
 			p.server.cfg.Log.DebugContext(ctx, "nobody says who is in the room", "room", p.join.Room, "error", err)
 		}
@@ -48,6 +55,9 @@ func (p *publisher) watchRoom(ctx context.Context) {
 		case <-pause.C:
 		}
 		pause.Stop()
+		if p.line.isAway() {
+			p.look()
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ type Server struct {
 // tameLibrary is for what the library logs of no room in particular: it has one logger in a process, which would write to standard error.
 var tameLibrary sync.Once //nolint:gochecknoglobals // the library's is one
 
-// New prepares for a media server; Check says whether it is there.
+// New prepares for a media server; Check says whether it is there. The first one's Log also takes what the library says of no connection in particular.
 func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
