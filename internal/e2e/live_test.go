@@ -3,12 +3,15 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -248,4 +251,136 @@ func TestStreamServeAsScriptsStartIt(t *testing.T) {
 		t.Errorf("DELETE of an ended session: %d", status)
 	}
 	serve.stop(t)
+}
+
+// TestASessionOutlivesItsEngine kills the engine under a flight that began with a picture, and wants the flight to go on where it was. The operator's commands
+// see it and end it.
+func TestASessionOutlivesItsEngine(t *testing.T) {
+	toolsEnv(t)
+	dir := shortDir(t)
+	media, err := devstack.StartLiveKit(t.Context(), filepath.Join(dir, "livekit"), devstack.LiveKitOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(media.Stop)
+	redis, err := devstack.StartRedis(t.Context(), filepath.Join(dir, "redis"), devstack.RedisOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(redis.Stop)
+	store := []string{"--redis-url", "redis://" + redis.Addr + "/0", "--data-dir", filepath.Join(dir, "data"), "--log-format", "json"}
+	serve := start(t, spawn{name: "stream-serve", path: program(t), dir: dir, env: []string{"TELEFUSER_LIVEKIT_API_SECRET=" + media.APISecret},
+		args: append([]string{"stream-serve", "terrain", "--livekit-url", media.URL, "--livekit-api-key", media.APIKey, "--port", "0"}, store...)})
+	c := liveClient{base: lineOf(t, serve, "ready")}
+	look := "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture(t, 192, 128))
+	ticket := c.must(t, 200, "POST", "/v1/stream/sessions", fields{"identity": "pilot", "prompt": "islands", "image": look})
+	id := ticket["session_id"].(string)
+	pilot := watch(t, ticket)
+	awaitFrames(t, pilot, 1)
+	holdKeys(t, pilot, "w")
+	depth := 0.0
+	deeper := func(than float64) func(_, data map[string]any) bool {
+		return func(_, data map[string]any) bool {
+			pose, _ := data["pose"].(map[string]any)
+			z, _ := pose["z"].(float64)
+			if data["stage"] == "chunk_sent" && z > than {
+				depth = z
+				return true
+			}
+			return false
+		}
+	}
+	awaitStatus(t, pilot, "the flight to be on its way", deeper(3))
+	pid := enginePID(t, serve)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	awaitStatus(t, pilot, "the flight to go on", deeper(depth+1))
+	if now := c.must(t, 200, "GET", "/v1/stream/sessions/"+id, nil); now["pipeline_session_id"] == id+".1" || now["status"] != "running" {
+		t.Errorf("after its engine died it is %v", now)
+	}
+	if depth > 60 {
+		t.Errorf("the flight went on at %v, as if it were another one", depth)
+	}
+
+	list := operator(t, dir, append([]string{"sessions", "list"}, store...)...)
+	if !strings.Contains(list, id) || !strings.Contains(list, "running") || strings.Contains(list, "islands") {
+		t.Errorf("the list is\n%s", list)
+	}
+	for range 2 {
+		if said := operator(t, dir, append([]string{"sessions", "end", id}, store...)...); said != id+" closed\n" {
+			t.Errorf("sessions end said %q", said)
+		}
+	}
+	waitFor(t, readyTimeout, "the room to close", func() bool {
+		select {
+		case <-pilot.Gone():
+			return true
+		default:
+			return false
+		}
+	})
+	if now := c.must(t, 200, "GET", "/v1/stream/sessions/"+id, nil); now["reason"] != "deleted" {
+		t.Errorf("ended by the operator it is %v", now)
+	}
+	serve.stop(t)
+}
+
+// holdKeys says again and again which keys are held, as a browser does.
+func holdKeys(t *testing.T, v *viewer.Viewer, keys ...string) {
+	t.Helper()
+	message, err := json.Marshal(fields{"type": "control_state", "controls": keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	var holder sync.WaitGroup
+	holder.Go(func() {
+		ticker := time.NewTicker(200 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				_ = v.Send("tf.control", message) // a room that is lost is seen elsewhere
+			case <-v.Gone():
+				return
+			case <-done:
+				return
+			}
+		}
+	})
+	t.Cleanup(func() {
+		close(done)
+		holder.Wait()
+	})
+}
+
+// enginePID is the process id of the engine that was loaded last.
+func enginePID(t *testing.T, p *process) int {
+	t.Helper()
+	pid := 0
+	for line := range strings.Lines(p.stderr.String()) {
+		var entry struct {
+			Message string `json:"msg"`
+			PID     int    `json:"engine_pid"`
+		}
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Message == "engine is loaded" {
+			pid = entry.PID
+		}
+	}
+	if pid == 0 {
+		t.Fatal("the log names no engine")
+	}
+	return pid
+}
+
+// operator runs a command to its end and answers what it printed.
+func operator(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	p := start(t, spawn{name: args[0], path: program(t), args: args, dir: dir})
+	p.waitEnd(t, readyTimeout)
+	if p.err != nil {
+		t.Fatalf("%v ended with %v:\n%s", args, p.err, p.stderr.tail(2000))
+	}
+	return p.stdout.String()
 }
