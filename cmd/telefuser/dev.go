@@ -26,7 +26,7 @@ const (
 func newDevCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
-		Short: "Run everything on this machine, with nothing to install",
+		Short: "Run everything on this machine; it needs ffmpeg and nothing else",
 		Long: "dev runs the API, a worker for the terrain pipeline, a redis-server from PATH (or an embedded one that forgets everything\n" +
 			"when it ends) and keeps artifacts in the data directory. It prints one line, ready http://..., when it is. No API key is asked for.\n" +
 			"With a livekit-server in the tools folder or on PATH it also runs live sessions, and prints live ws://... when it does.",
@@ -72,6 +72,11 @@ func dev(ctx context.Context, c config.Config, log *slog.Logger, faultDir string
 	if err != nil {
 		return err
 	}
+	unlock, err := lockDataDir(c.DataDir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	url, stopRedis, err := startDevRedis(ctx, c.DataDir, log)
 	if err != nil {
 		return err
