@@ -218,3 +218,88 @@ func TestLookToolSaysHowToGetIt(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestLiveKitStartsStopsAndRestarts(t *testing.T) {
+	l, err := devstack.StartLiveKit(t.Context(), t.TempDir(), devstack.LiveKitOptions{})
+	if errors.Is(err, devstack.ErrNoTool) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Stop)
+	address := strings.Replace(l.URL, "ws", "http", 1)
+	if got := status(t, address); got != http.StatusOK {
+		t.Errorf("after the start: %d", got)
+	}
+	l.Kill()
+	if res, err := http.Get(address); err == nil {
+		res.Body.Close()
+		t.Error("it answers after Kill")
+	}
+	if err := l.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := status(t, address); got != http.StatusOK {
+		t.Errorf("after Restart: %d", got)
+	}
+	l.Stop()
+	if alive(l.PID()) {
+		t.Error("it lives after Stop")
+	}
+}
+
+// TestLiveKitListensOnLoopbackOnly looks at the kernel's tables: what listens elsewhere can be reached from the network.
+func TestLiveKitListensOnLoopbackOnly(t *testing.T) {
+	l, err := devstack.StartLiveKit(t.Context(), t.TempDir(), devstack.LiveKitOptions{})
+	if errors.Is(err, devstack.ErrNoTool) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Stop)
+	sockets := socketsOf(t, l.PID())
+	found := 0
+	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		text, err := os.ReadFile("/proc/net/" + table)
+		if err != nil {
+			t.Skip(err)
+		}
+		for _, line := range strings.Split(string(text), "\n")[1:] {
+			// Local address, remote address, state, ..., inode.
+			f := strings.Fields(line)
+			if len(f) < 10 || !sockets[f[9]] {
+				continue
+			}
+			found++
+			if local, _, _ := strings.Cut(f[1], ":"); local != "0100007F" && local != "00000000000000000000000001000000" {
+				t.Errorf("%s: a socket on %s", table, f[1])
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("only %d sockets found: the test sees nothing", found)
+	}
+}
+
+// socketsOf lists the numbers of a process's sockets.
+func socketsOf(t *testing.T, pid int) map[string]bool {
+	t.Helper()
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Skip(err)
+	}
+	sockets := map[string]bool{}
+	for _, e := range list {
+		target, err := os.Readlink(filepath.Join(dir, e.Name()))
+		if err != nil {
+			continue
+		}
+		if number, isSocket := strings.CutPrefix(target, "socket:["); isSocket {
+			sockets[strings.TrimSuffix(number, "]")] = true
+		}
+	}
+	return sockets
+}

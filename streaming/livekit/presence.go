@@ -69,6 +69,12 @@ func (p *publisher) lookAround(ctx context.Context) error {
 	if err != nil {
 		return translate("list participants", err)
 	}
+	if len(list.GetParticipants()) == 0 {
+		// Not even we are there. A room that is not there is nobody's, but the server does not say so by itself.
+		if err := p.server.exists(ctx, p.join.Room); err != nil {
+			return err
+		}
+	}
 	now := map[string]bool{}
 	for _, i := range list.GetParticipants() {
 		if i.GetState() == livekit.ParticipantInfo_ACTIVE && !strings.HasPrefix(i.GetIdentity(), publisherPrefix) {

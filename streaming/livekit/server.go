@@ -113,6 +113,18 @@ func (s *Server) get(ctx context.Context, path string) (status int, err error) {
 	return res.StatusCode, res.Body.Close()
 }
 
+// exists answers nil when the room is there, ErrRoomNotFound when it is not.
+func (s *Server) exists(ctx context.Context, room string) error {
+	list, err := s.rooms.ListRooms(ctx, &livekit.ListRoomsRequest{Names: []string{room}})
+	if err != nil {
+		return translate("look for room "+room, err)
+	}
+	if len(list.GetRooms()) == 0 {
+		return fmt.Errorf("livekit: look for room %s: %w", room, ErrRoomNotFound)
+	}
+	return nil
+}
+
 // publisherEpoch answers the epoch of the session's publisher in the room, 0 when there is none.
 func (s *Server) publisherEpoch(ctx context.Context, room, session string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
