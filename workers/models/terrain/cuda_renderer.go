@@ -117,6 +117,9 @@ func (r *CUDARenderer) Render(ctx context.Context, dst []media.Frame, shots []Sh
 		times.Encode += time.Since(started)
 		for from := 0; from < count; {
 			to, cost, err := r.batch(ctx, dst, eyes, from)
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+				return times, context.Cause(ctx)
+			}
 			if err != nil {
 				return times, fmt.Errorf("terrain: render: %w", err)
 			}
@@ -152,7 +155,6 @@ func (r *CUDARenderer) batch(ctx context.Context, dst []media.Frame, eyes []eyeP
 	r.bake()
 	err = r.cuda.do(ctx, func() error {
 		if err := r.upload(from, to); err != nil {
-			r.blocks.forget() // nobody knows which blocks have arrived
 			return err
 		}
 		if err := r.draw(to - from); err != nil {
@@ -163,6 +165,9 @@ func (r *CUDARenderer) batch(ctx context.Context, dst []media.Frame, eyes []eyeP
 		return err
 	})
 	cost.Decode = max(time.Since(started)-cost.Encode-cost.Generate, 0)
+	if err != nil {
+		r.blocks.forget() // nobody knows which blocks have arrived
+	}
 	return to, cost, err
 }
 
