@@ -241,6 +241,39 @@ func TestEpochFences(t *testing.T) {
 	}
 }
 
+// TestALateReleaseKeepsTheNewerEpochsSlot lets a worker claim a session again before its own older epoch has let go.
+func TestALateReleaseKeepsTheNewerEpochsSlot(t *testing.T) {
+	b := newBundle(t, short())
+	b.idle("w", 2)
+	b.create(nil)
+	older, err := b.store.Claim(t.Context(), "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if queued, err := older.HandOver(t.Context(), nil); err != nil || !queued {
+		t.Fatal(queued, err)
+	}
+	newer, err := b.store.Claim(t.Context(), "w")
+	if err != nil || newer == nil || newer.Session().Epoch != 2 {
+		t.Fatalf("%+v %v", newer, err)
+	}
+	if err := older.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if h := b.health(); h.SlotsBusy != 1 {
+		t.Errorf("the newer epoch has no slot: %+v", h)
+	}
+	if err := newer.Close(t.Context(), streaming.ReasonStopped); err != nil {
+		t.Fatal(err)
+	}
+	if err := newer.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if h := b.health(); h.SlotsBusy != 0 {
+		t.Errorf("a slot leaked: %+v", h)
+	}
+}
+
 func TestADrainingWorkerGivesBackWhatItHasNotClaimed(t *testing.T) {
 	b := newBundle(t, short())
 	b.idle("w", 1)

@@ -2,6 +2,7 @@ package streaming
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,6 +176,9 @@ func TestOutboxPolicy(t *testing.T) {
 	for range 10 * measuresMax {
 		o.measure("chunk", fields{})
 	}
+	for i := range 10 * lettersMax {
+		o.status(fmt.Sprint("stage ", i%200), nil, nil)
+	}
 	for range 10 * lettersMax {
 		o.status("control_state", nil, nil)
 	}
@@ -185,7 +189,7 @@ func TestOutboxPolicy(t *testing.T) {
 	if len(o.letters) > lettersMax+measuresMax+1 || stages[TopicStatus+" error"] != 1 || stages[TopicStatus+" control_state"] == 0 || stages[TopicMetrics+" chunk"] != measuresMax {
 		t.Errorf("%v", stages)
 	}
-	if want := int64(1+10*lettersMax+1+10*measuresMax+10*lettersMax) - int64(len(o.letters)); o.drops() != want {
+	if want := int64(1+10*lettersMax+1+10*measuresMax+20*lettersMax) - int64(len(o.letters)); o.drops() != want {
 		t.Errorf("counted %d drops of %d", o.drops(), want)
 	}
 }

@@ -113,6 +113,31 @@ func TestPresenceStopsTheClocks(t *testing.T) {
 	}
 }
 
+// TestControlsKeepASessionAlive sends controls more often than the longest time without one.
+func TestControlsKeepASessionAlive(t *testing.T) {
+	cfg := short()
+	cfg.ControlIdleMax, cfg.LeaseTTL = 400*time.Millisecond, time.Minute
+	b := newBundle(t, cfg)
+	b.idle("w", 1)
+	s := b.create(nil)
+	c, err := b.store.Claim(t.Context(), "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); time.Since(began) < time.Second; <-time.After(50 * time.Millisecond) {
+		if err := c.See(t.Context(), 1, true, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.store.Reap(t.Context(), b.rooms); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.until("the controls stopped", func() bool {
+		return b.store.Reap(t.Context(), b.rooms) == nil && b.get(s.ID).Status.Terminal()
+	})
+	b.ends(s.ID, streaming.ReasonControlIdle)
+}
+
 // TestFrozenWorker freezes a worker in the middle: its session goes on at another worker from its state, and the old owner, awake again, changes nothing.
 func TestFrozenWorker(t *testing.T) {
 	for name, keeps := range map[string]bool{"state kept": true, "no state": false} {
