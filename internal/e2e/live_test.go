@@ -211,7 +211,7 @@ func TestStreamServeAsScriptsStartIt(t *testing.T) {
 		"--livekit-api-key", "devkey", "--livekit-api-secret", "secret", "--num-workers", "1", "--worker-gpu-map", "0", "--max-sessions-per-worker", "2",
 		"--port", "0", "--control-idle-timeout", "10", "--skip-validation", "--data-dir", filepath.Join(dir, "data")}})
 	c := liveClient{base: lineOf(t, serve, "ready")}
-	res, err := http.Get(c.base + "/v1/service/health") //nolint:noctx // as curl does
+	res, err := http.Get(c.base + "/v1/service/health")
 	if err != nil {
 		t.Fatal(err)
 	}
