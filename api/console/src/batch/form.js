@@ -30,7 +30,7 @@ export function createForm(models, onCreated) {
 
   const form = h(
     "form",
-    { class: "panel stack", "aria-labelledby": "make", novalidate: true, onsubmit: create },
+    { class: "panel stack", "aria-labelledby": "make", noValidate: true, onsubmit: create },
     h("h1", { id: "make" }, "New video"),
     field("Prompt", prompt),
     shot.element,
@@ -103,7 +103,7 @@ export function createForm(models, onCreated) {
     event.preventDefault();
     problem.hidden = true;
     for (const element of form.elements) element.removeAttribute("aria-invalid");
-    const wrong = [...form.elements].find((element) => element.willValidate && !element.hidden && !element.checkValidity());
+    const wrong = [...form.elements].find((element) => element.willValidate && !element.closest("[hidden]") && !element.checkValidity());
     if (wrong) {
       const label = form.querySelector(`label[for="${wrong.id}"]`)?.textContent ?? wrong.name;
       return complain(Object.assign(new Problem(400, { message: `${label}: ${wrong.validationMessage}`, param: wrong.name })));

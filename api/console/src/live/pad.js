@@ -10,7 +10,7 @@ export function pad(name, keys, labels, set) {
   const pressed = new Set();
   for (const [index, key] of [...keys].entries()) {
     const cap = h(set ? "button" : "span", { type: set ? "button" : undefined, class: `cap cap-${index}`, "data-key": key, "aria-label": set ? labels[index] : undefined, tabIndex: set ? 0 : undefined },
-      h("b", {}, key.toUpperCase()), h("small", { "aria-hidden": "true" }, labels[index]));
+      h("b", {}, key.toUpperCase()), h("small", { "aria-hidden": "true" }, labels[index].replace("Turn l", "L").replace("Turn r", "R")));
     buttons.set(key, cap);
   }
   const element = h("div", { class: "pad", role: "group", "aria-label": name }, ...buttons.values());

@@ -4,7 +4,8 @@ const workerPrefix = "telefuser-";
 
 /** join enters a room and hands on what comes: onTrack takes an element to show, onMessage a topic and an object, onState a word. */
 export async function join({ url, token, video, onMessage, onState, onSound }) {
-  const { Room, RoomEvent, Track } = await import("livekit-client");
+  const { Room, RoomEvent, Track, setLogLevel } = await import("livekit-client");
+  setLogLevel("warn");
   const room = new Room({ adaptiveStream: false, dynacast: false, disconnectOnPageLeave: true });
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();

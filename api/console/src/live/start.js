@@ -9,7 +9,7 @@ export function startPanel(onStart) {
   const stop = new AbortController();
   const workers = h("p", { class: "soft", role: "status" }, "Looking for workers…");
   const slot = h("div", {});
-  const element = h("div", { class: "start" }, h("div", { class: "panel stack start-panel" }, h("h1", {}, "Fly through a world"), h("p", { class: "soft" }, "It is generated while you steer: W A S D moves, I J K L looks."), workers, slot));
+  const element = h("div", { class: "start" }, h("div", { class: "panel stack start-panel" }, h("h1", {}, "Fly through a world"), h("p", { class: "soft" }, "It is generated while you steer, with W A S D or the arrows to move and I J K L to look, with the pads on the picture, or with a gamepad."), workers, slot));
 
   async function watch() {
     while (!stop.signal.aborted) {
