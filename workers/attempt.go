@@ -120,7 +120,11 @@ func (a *attempt) giveUp(ctx context.Context, err error) {
 	}
 	d := classify(err)
 	a.worker.metrics.tasks.WithLabelValues(a.spec.Pipeline, d.label).Inc()
-	a.log.Warn("attempt ends without a result", "outcome", d.label, "error", err)
+	level := slog.LevelWarn
+	if errors.Is(err, jobs.ErrCancelled) {
+		level = slog.LevelInfo // that is what the client asked for
+	}
+	a.log.Log(ctx, level, "attempt ends without a result", "outcome", d.label, "error", err)
 	settle := context.WithoutCancel(ctx)
 	var settled error
 	switch d.action {

@@ -67,15 +67,17 @@ func NewJanitor(cfg JanitorConfig, records *jobs.Store, objects storage.Store) (
 // Run works until ctx ends. What fails is tried again in a later round.
 func (j *Janitor) Run(ctx context.Context) error {
 	var swept time.Time
+	failing := false // an outage is told of once, not every round
 	for ctx.Err() == nil {
 		if time.Since(swept) >= j.cfg.SweepEvery {
 			j.sweepStore(ctx)
 			swept = time.Now()
 		}
 		more, err := j.round(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !failing {
 			j.cfg.Log.Warn("janitor's round", "error", err)
 		}
+		failing = err != nil
 		if more && err == nil {
 			continue
 		}
