@@ -70,7 +70,7 @@ func benchKernels(ctx context.Context, ordinal int, co kernels.CUDAOptions, o ke
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, device.Close()) }()
+	defer func() { err = errors.Join(err, device.Close()) }() //nolint:contextcheck // it is closed whatever has become of ctx
 	if monitor, err := gpu.OpenMonitor(); err == nil {
 		defer monitor.Close()
 		o.Read = func() *gpu.Telemetry {

@@ -87,7 +87,7 @@ func (d *engineDevices) watch(ctx context.Context) error {
 	}
 	monitor, err := gpu.OpenMonitor()
 	if err != nil {
-		return nil //nolint:nilerr // no telemetry is no fault of the device
+		return nil // no telemetry is no fault of the device
 	}
 	defer monitor.Close()
 	group, ctx := errgroup.WithContext(ctx)

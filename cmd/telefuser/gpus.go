@@ -106,7 +106,7 @@ func probeGPU(ctx context.Context, ordinal int) string {
 		return err.Error()
 	}
 	err = device.Do(ctx, func(c *gpu.Context) error { return c.Probe(ctx) })
-	if err = errors.Join(err, device.Close()); err != nil {
+	if err = errors.Join(err, device.Close()); err != nil { //nolint:contextcheck // it is closed whatever has become of ctx
 		return err.Error()
 	}
 	return "ok"
