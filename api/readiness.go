@@ -83,7 +83,11 @@ func (s *Server) logReadiness(reason openapi.ReadyReason, err error) {
 		s.log.Info("ready")
 		return
 	}
-	s.log.Warn("not ready", slog.String("reason", string(reason)), slog.String("cause", err.Error()))
+	level := slog.LevelWarn
+	if reason == openapi.ReadyReasonProgram && s.ready.asked.IsZero() {
+		level = slog.LevelInfo // at the first look an engine that still loads is no news
+	}
+	s.log.Log(context.Background(), level, "not ready", slog.String("reason", string(reason)), slog.String("cause", err.Error()))
 }
 
 // notReadyReason is "" when requests can be taken; it never is again from the moment that the server is told to stop.
