@@ -15,8 +15,6 @@ type item struct {
 	// made is how long the source took, asked when it was asked, ready when it was there.
 	made         time.Duration
 	asked, ready time.Time
-	// start is when its first frame is to be shown; zero where it follows what is before it.
-	start time.Time
 	// actions are the arrivals of the controls that took effect in it.
 	actions []time.Time
 }

@@ -1,9 +1,6 @@
 package streaming
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // The doors that tests need: single steps of the registry and of an owner.
 
@@ -60,11 +57,3 @@ func (s *Store) Leave(ctx context.Context, worker string) error { return s.leave
 
 // Reap does what one round of the reaper does, without regard to silence.
 func (s *Store) Reap(ctx context.Context, rooms Rooms) error { return s.round(ctx, true, rooms) }
-
-// Foresight and Pacer open the two clocks of a session.
-type Foresight struct{ f foresight }
-
-func (f *Foresight) Ask() time.Time { return f.f.ask() }
-func (f *Foresight) Made(now time.Time, took, length time.Duration) time.Time {
-	return f.f.made(now, took, length)
-}

@@ -1,6 +1,9 @@
 package streaming
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // The foresight's parts: how many chunks it looks back on, and what it adds to the slowest of them.
 const (
@@ -12,12 +15,10 @@ const (
 type foresight struct {
 	took [foresightChunks]time.Duration
 	n    int
-	// end is when the last frame of what was made has been shown.
-	end time.Time
 }
 
-// ask is when to ask for the next chunk; at once where nothing is known.
-func (f *foresight) ask() time.Time {
+// ask is when to ask for a chunk that is to be shown at a moment; at once where nothing is known.
+func (f *foresight) ask(shownAt time.Time) time.Time {
 	if f.n == 0 {
 		return time.Time{}
 	}
@@ -25,14 +26,41 @@ func (f *foresight) ask() time.Time {
 	for _, d := range f.took[:min(f.n, foresightChunks)] {
 		slowest = max(slowest, d)
 	}
-	return f.end.Add(-slowest - slowest/5 - foresightMargin)
+	return shownAt.Add(-slowest - slowest/5 - foresightMargin)
 }
 
-// made notes a chunk that took so long from when it was wanted, and answers when its first frame is to be shown.
-func (f *foresight) made(now time.Time, took, length time.Duration) time.Time {
+// made notes how long a chunk took from when it was wanted.
+func (f *foresight) made(took time.Duration) {
 	f.took[f.n%foresightChunks] = took
 	f.n++
-	start := latestOf(now, f.end)
-	f.end = start.Add(length)
-	return start
+}
+
+// timeline is what the source and the screen both know of the time to come.
+type timeline struct {
+	mu sync.Mutex
+	// end is when the last frame of what was begun has been shown, waiting the length of what was made and not begun.
+	end     time.Time
+	waiting time.Duration
+}
+
+// until is when all that was made will have been shown.
+func (t *timeline) until(now time.Time) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return latestOf(now, t.end).Add(t.waiting)
+}
+
+// add notes a chunk that was made, or with a length below 0 one that was given up.
+func (t *timeline) add(length time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting += length
+}
+
+// begin notes that a chunk is shown from a moment on.
+func (t *timeline) begin(start time.Time, length time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting -= length
+	t.end = start.Add(length)
 }

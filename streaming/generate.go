@@ -16,7 +16,6 @@ const leaseQuiet = 250 * time.Millisecond
 func (r *run) generate(ctx context.Context) error {
 	defer r.seat.Yield() // its last frames are shown without the model
 	var ahead foresight
-	spec := r.claim.session.Spec
 	for {
 		if err := r.awaitTurn(ctx, &ahead); err != nil {
 			return err
@@ -35,12 +34,12 @@ func (r *run) generate(ctx context.Context) error {
 		now := time.Now()
 		it := &item{Chunk: chunk, asked: wanted, ready: now, made: now.Sub(wanted)}
 		it.actions = r.inbox.settle(chunk.Index, chunk.ControlIDs)
-		length := time.Duration(len(chunk.Frames)) * time.Second / time.Duration(spec.FPS)
-		if start := ahead.made(now, it.made, length); !r.lossless() {
-			it.start = start
-		}
+		length := time.Duration(len(chunk.Frames)) * r.pacer.period
+		ahead.made(it.made)
 		r.measureChunk(it, length)
+		r.pacer.timeline.add(length)
 		if lost := r.chunks.put(it); lost != nil {
+			r.pacer.timeline.add(-time.Duration(len(lost.Frames)) * r.pacer.period)
 			r.drop(len(lost.Frames))
 		}
 	}
@@ -59,7 +58,7 @@ func (r *run) awaitTurn(ctx context.Context, ahead *foresight) error {
 		}
 	}
 	if !r.lossless() {
-		if ask := ahead.ask(); time.Until(ask) > 0 {
+		if ask := ahead.ask(r.pacer.timeline.until(time.Now())); time.Until(ask) > 0 {
 			r.seat.Yield()
 			return sleepUntil(ctx, ask)
 		}

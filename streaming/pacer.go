@@ -15,6 +15,8 @@ type pacer struct {
 	// write sends one frame now.
 	write func(ctx context.Context, f media.Frame, pts time.Duration) error
 
+	timeline *timeline
+
 	// next is when the first frame of the next chunk is due, base when the first of all was, last the latest presentation time.
 	next, base time.Time
 	last       time.Duration
@@ -28,7 +30,9 @@ type shown struct {
 
 // play shows one chunk and answers what became of it; its error ends the session.
 func (p *pacer) play(ctx context.Context, it *item) (shown, error) {
-	start := latestOf(time.Now(), p.next, it.start)
+	length := time.Duration(len(it.Frames)) * p.period
+	start := latestOf(time.Now(), p.next)
+	p.timeline.begin(start, length)
 	if p.base.IsZero() {
 		p.base, p.last = start, -time.Millisecond
 	}
@@ -52,7 +56,7 @@ func (p *pacer) play(ctx context.Context, it *item) (shown, error) {
 		p.last = pts
 		out.frames++
 	}
-	p.next = start.Add(time.Duration(len(it.Frames)) * p.period)
+	p.next = start.Add(length)
 	out.ended = time.Now()
 	return out, nil
 }

@@ -30,7 +30,7 @@ const period = 50 * time.Millisecond
 
 func pacing(lossless bool, cost func(int) time.Duration) (*pacer, *screen) {
 	s := &screen{t0: time.Now(), cost: cost}
-	return &pacer{period: period, lossless: lossless, write: s.write}, s
+	return &pacer{period: period, lossless: lossless, timeline: &timeline{}, write: s.write}, s
 }
 
 func chunkOf(frames int) *item { return &item{Chunk: Chunk{Frames: make([]media.Frame, frames)}} }
@@ -116,26 +116,51 @@ func TestPacerEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestForesightAsksLate plays against a source of known speed: every chunk is there in time, and none is asked for much too early.
+// TestForesightAsksLate plays against a source of known speed, whose first chunk waits for its audience: every chunk is there in time, and none is asked for
+// much too early.
 func TestForesightAsksLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f foresight
-		const took, length = 200 * time.Millisecond, time.Second
-		for i := range 20 {
-			if err := sleepUntil(t.Context(), f.ask()); err != nil {
+		p, s := pacing(false, nil)
+		const took, frames = 200 * time.Millisecond, 20
+		const length = frames * period
+		q, asked := newChunkQueue(), make([]time.Time, 12)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			<-time.After(10 * time.Second) // the audience comes late
+			for range asked {
+				it, err := q.take(t.Context())
+				if err == nil {
+					_, err = p.play(t.Context(), it)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		for i := range asked {
+			if i == 1 {
+				<-time.After(10 * time.Second)
+			}
+			if err := sleepUntil(t.Context(), f.ask(p.timeline.until(time.Now()))); err != nil {
 				t.Fatal(err)
 			}
-			asked := time.Now()
+			asked[i] = time.Now()
 			<-time.After(took)
-			end := f.end
-			start := f.made(time.Now(), took, length)
-			if i == 0 {
-				continue
+			f.made(took)
+			p.timeline.add(length)
+			if q.put(chunkOf(frames)) != nil {
+				t.Fatal("dropped")
 			}
-			if start != end {
-				t.Errorf("chunk %d is %v late", i, start.Sub(end))
+		}
+		<-done
+		for i := 2; i < len(asked); i++ {
+			shownAt := s.at[i*frames]
+			if gap := shownAt - s.at[i*frames-1]; gap != period {
+				t.Errorf("chunk %d is %v late", i, gap-period)
 			}
-			if early := start.Sub(asked); early > took+took/5+foresightMargin {
+			if early := shownAt - asked[i].Sub(s.t0); early > took+took/5+foresightMargin {
 				t.Errorf("chunk %d was asked for %v before its time", i, early)
 			}
 		}

@@ -2,7 +2,7 @@ package streaming
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"telefuser/workers/media"
@@ -85,7 +85,7 @@ func (r *run) show(ctx context.Context, f media.Frame, pts time.Duration) error 
 }
 
 // errNotThere says that nobody would see a frame.
-var errNotThere = fmt.Errorf("streaming: nobody is there")
+var errNotThere = errors.New("streaming: nobody is there")
 
 // showed counts a frame that was sent, and times the first.
 func (r *run) showed(encode time.Duration) {
