@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/livekit/protocol/auth"
+
 	"telefuser/internal/bench/viewer"
 	"telefuser/streaming"
 	"telefuser/streaming/livekit"
@@ -347,6 +349,34 @@ func TestWaitSubscribedWaitsForItsViewer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := v.WaitFrames(within(t, patience), 1); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnOlderEpochThatComesBackDoesNotStay(t *testing.T) {
+	s := start(t)
+	room := s.room(t)
+	p := s.publish(t, joinOf(room, 2))
+	// Somebody with our identity, who does not say a newer epoch, takes our place: as a publisher that slept and whose library connects by itself.
+	token, err := auth.NewAccessToken(s.process.APIKey, s.process.APISecret).SetVideoGrant(&auth.VideoGrant{RoomJoin: true, Room: room}).
+		SetIdentity("telefuser-s-" + room).SetMetadata(`{"epoch":1}`).SetValidFor(time.Minute).ToJWT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	older, err := viewer.Join(t.Context(), s.process.URL, token, viewer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(older.Close)
+	next(t, p, streaming.EventLost)
+	closedAfter(t, p)
+	again := s.publish(t, joinOf(room, 2))
+	select {
+	case <-older.Gone():
+	case <-time.After(patience):
+		t.Error("the older epoch stays")
+	}
+	if _, err := again.WriteFrame(t.Context(), picture(0), 0); err != nil {
 		t.Error(err)
 	}
 }
