@@ -40,6 +40,14 @@ func vpxABIs() []vpxABI {
 	}
 }
 
+// abisOf answers the interfaces that a release may have: none when it is not known. The version is major<<16 | minor<<8 | patch.
+func abisOf(version int) []vpxABI {
+	minor := version >> 8 & 0xff
+	return slices.DeleteFunc(vpxABIs(), func(a vpxABI) bool {
+		return version>>16 != vpxMajor || minor < a.minorOldest || minor > a.minorNewest
+	})
+}
+
 // vpxProc is the address of a C function.
 type vpxProc uintptr
 
@@ -102,11 +110,7 @@ func openVPX(name string) (*vpxLibrary, error) {
 		}
 		*dst = vpxProc(p)
 	}
-	version := int(lib.version.call())
-	lib.abis = slices.DeleteFunc(vpxABIs(), func(a vpxABI) bool {
-		minor := version >> 8 & 0xff
-		return version>>16 != vpxMajor || minor < a.minorOldest || minor > a.minorNewest
-	})
+	lib.abis = abisOf(int(lib.version.call()))
 	if len(lib.abis) == 0 {
 		return nil, fmt.Errorf("%s is the unknown release %s", name, cString(lib.versionText.call()))
 	}
