@@ -14,7 +14,7 @@ export function createForm(models, onCreated) {
   const size = h("select", { name: "size", onchange: () => showOther() });
   const other = h("input", { name: "other", type: "text", pattern: "[0-9]{2,4}x[0-9]{2,4}", placeholder: "960x540", title: "WIDTHxHEIGHT, such as 960x540" });
   const otherField = field("Width x height", other);
-  const length = h("input", { name: "length", type: "number", min: "1", step: "1", inputMode: "numeric" });
+  const length = h("input", { name: "duration", type: "number", min: "1", step: "1", inputMode: "numeric" });
   const unit = h("select", { name: "unit", "aria-label": "Unit of the length", onchange: () => showLength() }, h("option", { value: "seconds" }, "seconds"), h("option", { value: "num_frames" }, "frames"));
   const fps = h("input", { name: "fps", type: "number", step: "1", inputMode: "numeric" });
   const seed = h("input", { name: "seed", type: "number", step: "1", min: "0", inputMode: "numeric", placeholder: "random" });
@@ -35,12 +35,12 @@ export function createForm(models, onCreated) {
     field("Prompt", prompt),
     shot.element,
     field("Model", model),
-    h("div", { class: "grid two" }, field("Size", size), otherField, h("div", { class: "field" }, h("label", { for: "length" }, "Length"), h("div", { class: "joined" }, length, unit)), fpsField, seedField),
+    h("div", { class: "grid two" }, field("Size", size), otherField, h("div", { class: "field" }, h("label", { for: "duration" }, "Length"), h("div", { class: "joined" }, length, unit)), fpsField, seedField),
     details,
     problem,
     submit,
   );
-  length.id = "length";
+  length.id = "duration";
   prompt.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
@@ -90,7 +90,7 @@ export function createForm(models, onCreated) {
   function complain(error) {
     problem.textContent = error.message;
     problem.hidden = false;
-    const names = { num_frames: "length", seconds: "length", width: "other", height: "other" };
+    const names = { num_frames: "duration", seconds: "duration", width: "other", height: "other" };
     const control = error.param && form.elements[names[error.param] ?? error.param.split(/[.[]/)[0]];
     if (control instanceof HTMLElement) {
       control.setAttribute("aria-invalid", "true");
