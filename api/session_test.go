@@ -181,7 +181,8 @@ func TestSessionPictures(t *testing.T) {
 		"address": {"image": "https://example.com/a.png"}, "other size": {"image": dataURL(picture), "size": "832x480"}, "no picture": {"image": "data:image/png;base64,AAAA"},
 		"two": {"image": dataURL(picture), "image_path": dataURL(picture)}, "strange file": {"image": map[string]any{"file_id": "file-01m8pxxy3kq7m2kve7v7wgdxaz"}},
 	} {
-		if p := s.session(t, fields).problem(t, 400); p["message"] == "" {
+		p := s.session(t, fields).problem(t, 400)
+		if _, path := fields["image_path"]; path != (p["param"] == "image_path") && name != "two" {
 			t.Errorf("%s: %v", name, p)
 		}
 	}
