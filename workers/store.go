@@ -83,7 +83,7 @@ func (a *attempt) putOne(ctx context.Context, key string, u upload) error {
 		if err != nil {
 			return err
 		}
-		defer body.Close() //nolint:errcheck // it was only read
+		defer body.Close() // it was only read
 		_, err = a.worker.objects.Put(ctx, key, body, storage.PutOptions{ContentType: u.contentType, SizeBytes: u.size, SHA256: u.sha256})
 		if errors.Is(err, storage.ErrExists) {
 			return a.sameObject(ctx, key, u)
