@@ -72,6 +72,8 @@ test("a video is made with a reference picture, followed, played, downloaded and
   await page.locator(".card[data-status=completed]").waitFor();
   assert.match(await card.locator(".facts").textContent(), /640×360.*seed 7/);
   await page.waitForFunction(() => document.querySelector(".frame img")?.naturalWidth > 0);
+  await page.locator("details").evaluate((details) => (details.open = false));
+  await page.evaluate(() => scrollTo(0, 0));
   await page.screenshot({ path: `${OUT}/console-light.png` });
   await card.locator(".play").click();
   await playing(page);

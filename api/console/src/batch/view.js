@@ -24,6 +24,7 @@ export function videosView(main) {
   const act = {
     created(video) {
       add(video, true);
+      list.firstElementChild?.scrollIntoView({ block: "nearest" });
       follow.follow(video);
     },
     deleted: removed,

@@ -55,8 +55,9 @@ export function hud() {
 
   function chunk(data) {
     const seconds = data.pipeline_residence_seconds;
-    const length = data.frames && data.output_cadence_seconds ? data.frames * data.output_cadence_seconds : null;
-    set("chunk", `${data.index} · ${data.frames} f`);
+    const frames = data.measurement?.frames ?? data.frames + (data.dropped_frames ?? 0);
+    const length = frames && data.output_cadence_seconds ? frames * data.output_cadence_seconds : null;
+    set("chunk", `${data.index} · ${frames} f`);
     set("made", `${ms(seconds)} / ${ms(length)}`);
     set("applied", data.controls?.length ? data.controls.join(" ") : "none");
     const server = data.runtime_metrics?.dropped_video_payloads;
