@@ -17,6 +17,16 @@ demo: deps-run build ## Make one video on the embedded stack: out/demo.mp4
 dev: deps-run build ## Run everything on this machine until Ctrl-C
 	@$(BIN) dev
 
+.PHONY: live
+live: deps-run tools-live build ## Run everything and open the page that flies through a world
+	@$(BIN) dev | while read -r word url; do \
+	  echo "$$word $$url"; \
+	  case $$word in \
+	  ready) page="$$url/#live" ;; \
+	  live) echo "open $$page"; { xdg-open "$$page" || open "$$page"; } >/dev/null 2>&1 || true ;; \
+	  esac; \
+	done
+
 build: ## Build bin/telefuser
 	@$(GO) build -trimpath -ldflags "-s -w -X main.version=$$(git describe --tags --always --dirty 2>/dev/null || echo unknown)" -o $(BIN) ./cmd/telefuser
 
