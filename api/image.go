@@ -20,6 +20,18 @@ type reference struct {
 	digest string
 }
 
+// known is a picture that is here whole and need not be closed. It shows its size, so that the decoder's buffer need not grow: growing leaves
+// several times the picture behind as garbage.
+type known struct{ sizedReader }
+
+type sizedReader interface {
+	io.Reader
+	Size() int64
+}
+
+// Close does nothing.
+func (known) Close() error { return nil }
+
 // takeReference takes input_reference out of the fields, in any of its forms; nil where there is none.
 func (s *Server) takeReference(ctx context.Context, who caller, f *fields) (*reference, error) {
 	value, given := f.take("input_reference")
@@ -37,7 +49,7 @@ func (s *Server) takeReference(ctx context.Context, who caller, f *fields) (*ref
 	}
 	switch v := value.(type) {
 	case *upload:
-		return &reference{digest: v.SHA256(), open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(v.Reader()), nil }}, nil
+		return &reference{digest: v.SHA256(), open: func(context.Context) (io.ReadCloser, error) { return known{v.Reader()}, nil }}, nil
 	case string:
 		return referenceText(v)
 	case map[string]any:
@@ -116,7 +128,7 @@ func referenceText(text string) (*reference, error) {
 	}
 	digest := sha256.Sum256(picture)
 	return &reference{digest: hex.EncodeToString(digest[:]), open: func(context.Context) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(picture)), nil
+		return known{bytes.NewReader(picture)}, nil
 	}}, nil
 }
 
