@@ -137,6 +137,17 @@ func TestEventsSayThatAVideoIsDeleted(t *testing.T) {
 	}
 }
 
+// TestEventsOfAQueuedVideoSayItsPlace has no worker, so that the video stays where it is.
+func TestEventsOfAQueuedVideoSayItsPlace(t *testing.T) {
+	s := newStack(t)
+	id := s.create(t, map[string]any{"model": "terrain"})["id"].(string)
+	stream, _ := s.events(t, id)
+	e, open := next(t, stream)
+	if !open || !strings.Contains(e.data, `"queue_position":1`) {
+		t.Errorf("the first event is %+v", e)
+	}
+}
+
 func TestEventStreamsAreBoundedAndKeptAlive(t *testing.T) {
 	s := newStack(t, func(in *setup) { in.api.EventStreamsMax, in.api.EventHeartbeat = 2, 10*time.Millisecond })
 	id := s.create(t, map[string]any{"model": "terrain"})["id"].(string)

@@ -103,6 +103,7 @@ func TestEncodingsOfTheSDKs(t *testing.T) {
 		"JSON data URL":      `{"model":"terrain","prompt":"a lake","seconds":"02","size":"64x64","seed":"0","input_reference":"` + url64 + `"}`,
 		"JSON extras":        `{"model":"terrain","prompt":"a lake","seconds":2.0,"size":"64x64","extra_params":{"seed":0},"extra_body":{"input_reference":{"image_url":"` + url64 + `"}},"metadata":null}`,
 		"JSON extra_json":    `{"model":"terrain","prompt":"a lake","seconds":2,"size":"64x64","extra_json":{"seed":0},"input_reference":{"image_url":"` + url64 + `","file_id":null}}`,
+		"JSON text extras":   `{"model":"terrain","prompt":"a lake","seconds":2,"size":"64x64","extra_params":"{\"seed\":0}","input_reference":{"image_url":"` + url64 + `"}}`,
 		"JSON escaped slash": `{"model":"terrain","prompt":"a lake","seconds":2,"size":"64x64","seed":0,"input_reference":{"image_url":"` + strings.ReplaceAll(url64, "/", `\/`) + `"}}`,
 	} {
 		t.Run(name, func(t *testing.T) { sameJob(t, s, s.postJSON(t, "/v1/videos", body), "i2v") })

@@ -79,6 +79,12 @@ func mergeExtras(f *fields, more ...string) error {
 		if !given {
 			continue
 		}
+		if text, isText := value.(string); isText { // forms have parsed theirs already; in JSON some clients send text too
+			var err error
+			if value, err = objectText(name, text); err != nil {
+				return err
+			}
+		}
 		object, isObject := value.(map[string]any)
 		if !isObject {
 			return badRequest(name, codeInvalidType, "Invalid type for '"+name+"': expected an object, but got "+kind(value)+" instead.")

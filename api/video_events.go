@@ -49,7 +49,7 @@ func (s *Server) follow(ctx context.Context, c echo.Context, stream *eventStream
 	defer heartbeat.Stop()
 	for {
 		if job.Revision > seen {
-			v := video(job)
+			v := s.placed(ctx, job)
 			if err := stream.send("video", strconv.FormatInt(job.Revision, 10), v); err != nil {
 				return nil // the client went away
 			}

@@ -95,19 +95,26 @@ func unixOrNull(t time.Time) *int64 {
 
 func sizeText(width, height int) string { return strconv.Itoa(width) + "x" + strconv.Itoa(height) }
 
+// placed is the wire object with its place in the queue. The place is an extra: where it cannot be had, the object goes without it rather
+// than not at all.
+func (s *Server) placed(ctx context.Context, job jobs.Job) openapi.Video {
+	v := video(job)
+	if job.State != jobs.StateQueued {
+		return v
+	}
+	if place, queued, err := s.deps.Jobs.QueuePosition(ctx, job); err == nil && queued {
+		position := int64(place)
+		v.QueuePosition = &position
+	}
+	return v
+}
+
 // describeVideo is the wire object with its place in the queue, and the headers that go with it.
 func (s *Server) describeVideo(ctx context.Context, c echo.Context, job jobs.Job) openapi.Video {
-	v := video(job)
+	v := s.placed(ctx, job)
 	header := c.Response().Header()
 	if !job.State.Terminal() {
 		header.Set("Openai-Poll-After-Ms", strconv.FormatInt(s.cfg.PollAfter.Milliseconds(), 10))
-	}
-	if job.State == jobs.StateQueued {
-		// The place is an extra: where it cannot be had, the object goes without it rather than not at all.
-		if place, queued, err := s.deps.Jobs.QueuePosition(ctx, job); err == nil && queued {
-			position := int64(place)
-			v.QueuePosition = &position
-		}
 	}
 	if job.State.Terminal() && job.Result != nil {
 		if timing := serverTiming(job.Result.Facts); timing != "" {
