@@ -27,7 +27,7 @@ export function card(video, act) {
     else bar.value = video.progress;
     prompt.textContent = video.error ? `${video.error.message}` : video.prompt ?? "";
     prompt.title = video.prompt ?? "";
-    facts.textContent = [video.size.replace("x", "×"), `${video.seconds} s`, video.fps && `${video.fps} fps`, video.seed !== undefined && `seed ${video.seed}`].filter(Boolean).join(" · ");
+    facts.textContent = [video.size.replace("x", "×"), `${Number(Number(video.seconds).toFixed(2))} s`, video.fps && `${video.fps} fps`, video.seed !== undefined && `seed ${video.seed}`].filter(Boolean).join(" · ");
     if (drawn === video.status) return;
     drawn = video.status;
     draw();
