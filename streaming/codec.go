@@ -40,11 +40,11 @@ func decode(id string, answer []any) (Session, error) {
 		s.Participants = &n
 	}
 	if err := json.Unmarshal([]byte(f["spec"]), &s.Spec); err != nil {
-		return Session{}, fmt.Errorf("streaming: session %s: spec: %w: %v", id, ErrInvalid, err) //nolint:errorlint // foreign errors end here on purpose
+		return Session{}, fmt.Errorf("streaming: session %s: spec: %w: %v", id, ErrInvalid, err)
 	}
 	if f["facts"] != "" {
 		if err := json.Unmarshal([]byte(f["facts"]), &s.Facts); err != nil {
-			return Session{}, fmt.Errorf("streaming: session %s: facts: %w: %v", id, ErrInvalid, err) //nolint:errorlint // as above
+			return Session{}, fmt.Errorf("streaming: session %s: facts: %w: %v", id, ErrInvalid, err)
 		}
 	}
 	return s, nil

@@ -43,5 +43,5 @@ func unavailable(op string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("streaming: %s: %w", op, context.Canceled)
 	}
-	return fmt.Errorf("streaming: %s: %w: %v", op, ErrUnavailable, err) //nolint:errorlint // foreign errors end here on purpose
+	return fmt.Errorf("streaming: %s: %w: %v", op, ErrUnavailable, err)
 }

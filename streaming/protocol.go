@@ -72,7 +72,7 @@ type Message struct {
 }
 
 // Refusal says why a control message is not obeyed. It goes to the sender.
-type Refusal struct {
+type Refusal struct { //nolint:errname // it is an answer first, and an error on the way to it
 	// ID is the message's, where it could be read.
 	ID string
 	// Code is one of the Code constants; Message is a sentence for people.
@@ -162,7 +162,7 @@ func decodeWhole(data []byte, into any) bool {
 		return false
 	}
 	_, err := d.Token()
-	return err == io.EOF //nolint:errorlint // Token answers io.EOF itself
+	return err == io.EOF
 }
 
 // first is the first text that is there.

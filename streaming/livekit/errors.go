@@ -41,5 +41,5 @@ func translate(op string, err error) error {
 	case answer.Code() == twirp.InvalidArgument:
 		kind = ErrInvalid
 	}
-	return fmt.Errorf("livekit: %s: %w: %v", op, kind, err) //nolint:errorlint // foreign errors end here on purpose
+	return fmt.Errorf("livekit: %s: %w: %v", op, kind, err)
 }

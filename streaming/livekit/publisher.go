@@ -131,7 +131,7 @@ func (p *publisher) joinError(ctx context.Context, err error) error {
 	case strings.Contains(err.Error(), "unauthorized"):
 		kind = ErrDenied
 	}
-	return fmt.Errorf("livekit: join %s: %w: %v", p.join.Room, kind, err) //nolint:errorlint // foreign errors end here on purpose
+	return fmt.Errorf("livekit: join %s: %w: %v", p.join.Room, kind, err)
 }
 
 // Events are what happens in the room.
@@ -163,7 +163,7 @@ func (p *publisher) bounded(ctx context.Context, op string, call func() error) e
 	select {
 	case err := <-answer:
 		if err != nil {
-			return fmt.Errorf("livekit: %s: %w: %v", op, ErrUnavailable, err) //nolint:errorlint // foreign errors end here on purpose
+			return fmt.Errorf("livekit: %s: %w: %v", op, ErrUnavailable, err)
 		}
 		return nil
 	case <-p.ended:

@@ -23,6 +23,7 @@ var _ streaming.Rooms = (*Server)(nil)
 type Server struct {
 	cfg   Config
 	rooms *lksdk.RoomServiceClient
+	http  *http.Client
 }
 
 // tameLibrary is for what the library logs of no room in particular: it has one logger in a process, which would write to standard error.
@@ -35,7 +36,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg = cfg.withDefaults()
 	tameLibrary.Do(func() { lksdk.SetLogger(libraryLogger(cfg.Log)) })
-	return &Server{cfg: cfg, rooms: lksdk.NewRoomServiceClient(cfg.URL, cfg.APIKey, cfg.APISecret)}, nil
+	return &Server{cfg: cfg, rooms: lksdk.NewRoomServiceClient(cfg.URL, cfg.APIKey, cfg.APISecret), http: &http.Client{Timeout: cfg.CallTimeout}}, nil
 }
 
 // URL is what clients connect to.
@@ -106,7 +107,7 @@ func (s *Server) get(ctx context.Context, path string) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := s.http.Do(req)
 	if err != nil {
 		return 0, err
 	}

@@ -63,7 +63,7 @@ func newTrack(want func(), log logger.Logger) (*track, error) {
 		}
 	}))
 	if err != nil {
-		return nil, fmt.Errorf("livekit: track: %w: %v", ErrUnavailable, err) //nolint:errorlint // foreign errors end here on purpose
+		return nil, fmt.Errorf("livekit: track: %w: %v", ErrUnavailable, err)
 	}
 	local.OnBind(func() { t.boundOnce.Do(func() { close(t.bound) }) })
 	local.SetLogger(log)
@@ -84,7 +84,7 @@ func (t *track) send(data []byte, since time.Duration) error {
 	for _, packet := range t.packetizer.Packetize(data, 0) {
 		packet.Timestamp = at
 		if err := t.local.WriteRTP(packet, nil); err != nil {
-			return fmt.Errorf("livekit: send frame: %w: %v", ErrUnavailable, err) //nolint:errorlint // foreign errors end here on purpose
+			return fmt.Errorf("livekit: send frame: %w: %v", ErrUnavailable, err)
 		}
 	}
 	return nil

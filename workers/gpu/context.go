@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 )
@@ -47,7 +48,7 @@ func (c *Context) check(op string, r uintptr) error {
 		return nil
 	}
 	err := c.drv.check(op, r)
-	if e, ok := err.(*Error); ok && e.Code.Sticky() {
+	if e, ok := errors.AsType[*Error](err); ok && e.Code.Sticky() {
 		c.group.lost.CompareAndSwap(nil, e)
 	}
 	return err

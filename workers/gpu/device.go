@@ -60,7 +60,7 @@ func (d *Driver) OpenGroup(ctx context.Context, ordinals ...int) (*Group, error)
 		return g.enablePeers()
 	})
 	if err != nil {
-		_ = g.Close()
+		_ = g.Close() //nolint:contextcheck // what was opened is closed whatever became of the caller
 		return nil, err
 	}
 	return g, nil

@@ -69,8 +69,9 @@ func (c Code) Sticky() bool {
 		// 709 context destroyed, 714-719 faults of the running kernel, 721 contained device fault,
 		// 802-804 system not ready for CUDA.
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // Error is one refused driver call.

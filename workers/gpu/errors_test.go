@@ -21,7 +21,7 @@ func TestErrorClasses(t *testing.T) {
 	} {
 		err := fmt.Errorf("room: %w", &gpu.Error{Op: "cuX", Code: c.code, Detail: "words"})
 		for _, class := range classes {
-			if got, want := errors.Is(err, class), class == c.want; got != want {
+			if got, want := errors.Is(err, class), class == c.want; got != want { //nolint:errorlint // the classes are told apart as values
 				t.Errorf("code %d is %v: %v, want %v", c.code, class, got, want)
 			}
 		}

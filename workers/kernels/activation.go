@@ -23,8 +23,9 @@ func (f Function) Apply(x float64) float64 {
 		return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
 	case SiLU:
 		return x / (1 + math.Exp(-x))
+	default:
+		return x
 	}
-	return x
 }
 
 // Activation computes y = f(x), X and Y [T, D] bf16; they may be the same.

@@ -210,8 +210,9 @@ func mapType(t DType) gpu.MapType {
 		return gpu.MapBF16
 	case F32:
 		return gpu.MapF32
+	default:
+		return gpu.MapU8
 	}
-	return gpu.MapU8
 }
 
 // operandMap describes tiles of rows x rowBytes of a matrix.

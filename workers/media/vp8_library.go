@@ -95,7 +95,7 @@ var errNotInstalled = errors.New("not installed")
 func openVPX(name string) (*vpxLibrary, error) {
 	handle, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %v", name, errNotInstalled, err) //nolint:errorlint // the loader's text is all there is
+		return nil, fmt.Errorf("%s: %w: %v", name, errNotInstalled, err)
 	}
 	lib := &vpxLibrary{name: name}
 	for symbol, dst := range map[string]*vpxProc{
