@@ -6,6 +6,9 @@ GO     ?= go
 export TELEFUSER_TOOLS ?= $(TOOLS)
 export CGO_ENABLED ?= 0
 
+# Tests of media in real time and of whole topologies have the processors to themselves: a media server that gets none for seconds is no test.
+REALTIME := telefuser/(streaming/livekit|internal/bench/viewer|internal/e2e)
+
 .PHONY: help demo dev test race lint bench build cross tools deps-run deps-test aiperf vuln clean
 
 help: ## Show what can be made
@@ -36,7 +39,8 @@ cross: ## Build for every supported platform
 
 test: deps-test tools tools-live sdks ## Run every test that needs no GPU
 	@$(GO) vet ./...
-	@CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+	@CGO_ENABLED=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vxE '$(REALTIME)')
+	@CGO_ENABLED=1 $(GO) test -race -timeout 20m -p 1 $$($(GO) list ./... | grep -xE '$(REALTIME)')
 
 lint: $(TOOLS)/golangci-lint ## Check style
 	@$(GO) mod tidy -diff

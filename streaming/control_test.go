@@ -17,10 +17,14 @@ type flight struct {
 	room *room
 }
 
-func fly(t *testing.T, cfg streaming.PoolConfig) flight {
+func fly(t *testing.T, cfg streaming.PoolConfig) flight { return flySpec(t, cfg, nil) }
+
+// flySpec is fly with a request of one's own.
+func flySpec(t *testing.T, cfg streaming.PoolConfig, change func(*streaming.Spec)) flight {
+	t.Helper()
 	b := newBundle(t, quick())
 	b.pool(cfg, &engine{took: time.Millisecond})
-	s := b.create(nil)
+	s := b.create(change)
 	room := b.rooms.of(s.Room)
 	room.enter("ann")
 	b.until("it runs", func() bool { return len(room.shown()) > 0 })
@@ -64,7 +68,10 @@ func (f flight) chunk(index any) message {
 }
 
 func TestEveryControlIsAcknowledgedWithItsChunk(t *testing.T) {
-	f := fly(t, streaming.PoolConfig{})
+	// Lossless, because a chunk that a busy machine drops is never reported as sent.
+	f := flySpec(t, streaming.PoolConfig{}, func(s *streaming.Spec) {
+		s.Frames, s.Delivery = 500*framesPerChunk, streaming.DeliveryLossless
+	})
 	for id, text := range map[string]string{
 		"keys":   `{"type":"control_state","controls":["KeyW","j"],"id":"keys"}`,
 		"prompt": `{"version":1,"type":"prompt","id":"prompt","payload":{"prompt":"snow"}}`,
