@@ -2,6 +2,7 @@ package livekit
 
 import (
 	"context"
+	"time"
 
 	"github.com/livekit/protocol/livekit"
 	lksdk "github.com/livekit/server-sdk-go/v2"
@@ -91,12 +92,30 @@ func (p *publisher) onDisconnected() {
 	}
 }
 
+// yieldLooks times yieldPause bound how long the server may still show the one who was put out, or nobody, in the place of whoever came.
+const (
+	yieldLooks = 20
+	yieldPause = 50 * time.Millisecond
+)
+
 // yieldTo finds out who has our place. An older epoch that came back does not keep it: we join again and put it out.
 func (p *publisher) yieldTo() {
-	newest, err := p.server.publisherEpoch(context.Background(), p.join.Room, p.join.SessionID)
-	if err == nil && newest <= p.join.Epoch {
-		p.end(streaming.EventLost)
-		return
+	pause := time.NewTicker(yieldPause)
+	defer pause.Stop()
+	for range yieldLooks {
+		newest, err := p.server.publisherEpoch(context.Background(), p.join.Room, p.join.SessionID)
+		if err != nil || newest > p.join.Epoch {
+			break
+		}
+		if newest > 0 && newest < p.join.Epoch {
+			p.end(streaming.EventLost)
+			return
+		}
+		select {
+		case <-p.ended:
+			return
+		case <-pause.C:
+		}
 	}
 	p.end(streaming.EventReplaced)
 }
