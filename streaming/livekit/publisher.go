@@ -202,7 +202,10 @@ func (p *publisher) leave() {
 	p.leftOnce.Do(func() { p.room.DisconnectWithReason(livekit.DisconnectReason_CLIENT_INITIATED) })
 }
 
-// Close leaves the room and frees the encoder. It returns within Config.CallTimeout, with an error when the library did not let go until then.
+// closeTimeout bounds Close. The library gives up publishing a track after 10 s, and nothing ends that sooner, not even being put out of the room.
+const closeTimeout = 11 * time.Second
+
+// Close leaves the room and frees the encoder. It returns within closeTimeout, with an error when the library did not let go until then.
 func (p *publisher) Close() error {
 	p.end("")
 	p.mailbox.close()
@@ -215,7 +218,7 @@ func (p *publisher) Close() error {
 		p.leave()
 		p.calls.Wait()
 	}()
-	timer := time.NewTimer(p.server.cfg.CallTimeout)
+	timer := time.NewTimer(closeTimeout)
 	defer timer.Stop()
 	select {
 	case <-done:
