@@ -60,7 +60,7 @@ func (s *Store) Create(ctx context.Context, req CreateRequest) (job Job, replaye
 	if err != nil {
 		return Job{}, false, err
 	}
-	if s.memory.full(ctx, s) {
+	if s.memory.look(ctx, s).full {
 		s.metrics.refused.WithLabelValues("memory").Inc()
 		return Job{}, false, fmt.Errorf("jobs: create: redis is nearly full: %w", ErrQueueFull)
 	}

@@ -24,6 +24,8 @@ var (
 	ErrUnavailable = errors.New("redis is not available")
 	// ErrDataLost says that the records this process worked with are gone: a flush, or another database behind the same address.
 	ErrDataLost = errors.New("redis lost its records")
+	// ErrEvicts says that Redis may drop records to make room: it has a maxmemory and a policy other than noeviction.
+	ErrEvicts = errors.New("redis evicts keys: set maxmemory-policy to noeviction")
 	// ErrInvalid says that an argument breaks a documented rule.
 	ErrInvalid = errors.New("invalid argument")
 	// ErrUnauthorized says that no live API key has this secret.

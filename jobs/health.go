@@ -20,8 +20,8 @@ type epochWatch struct {
 	seen string
 }
 
-// Ping says whether Redis answers and still has the records: ErrUnavailable when it does not, ErrDataLost when the mark that the first process left is gone. A new mark, made by
-// a rebuild or by a process that started since, ends that state.
+// Ping says whether Redis answers and still has the records: ErrUnavailable when it does not, ErrDataLost when the mark that the first process left is gone, ErrEvicts when it is
+// set up to drop records once its memory is full. A new mark, made by a rebuild or by a process that started since, ends the state of ErrDataLost.
 func (s *Store) Ping(ctx context.Context) error {
 	s.epoch.mu.Lock()
 	defer s.epoch.mu.Unlock()
@@ -41,6 +41,9 @@ func (s *Store) Ping(ctx context.Context) error {
 		s.log.ErrorContext(ctx, "redis holds another set of records than before", "before", s.epoch.seen, "now", mark)
 	}
 	s.epoch.seen = mark
+	if s.memory.look(ctx, s).evicts {
+		return fmt.Errorf("jobs: ping: %w", ErrEvicts)
+	}
 	return nil
 }
 
@@ -64,7 +67,7 @@ func (s *Store) MarkRebuilt(ctx context.Context) error {
 // CheckPolicy looks at the settings of Redis on which the promises stand and returns a sentence for each that does not hold. Redis that does not show its settings gives none.
 func (s *Store) CheckPolicy(ctx context.Context) (warnings []string, err error) {
 	want := []struct{ name, value, warning string }{
-		{"maxmemory-policy", "noeviction", "Redis may evict job records: set maxmemory-policy to noeviction."},
+		{"maxmemory-policy", noEviction, "Redis may evict job records: set maxmemory-policy to noeviction."},
 		{"appendonly", "yes", "Redis keeps no append-only file: accepted jobs are lost when it restarts."},
 	}
 	for _, w := range want {
@@ -86,40 +89,60 @@ func (s *Store) CheckPolicy(ctx context.Context) (warnings []string, err error) 
 // memoryLookEvery is the pause between two looks at the memory of Redis.
 const memoryLookEvery = time.Second
 
-// memoryGauge remembers whether Redis is nearly full. At maxmemory its consumers stop too, so the last part is kept for them.
+// memoryGauge remembers how Redis stands with its memory.
 type memoryGauge struct {
 	mu     sync.Mutex
 	looked time.Time
-	isFull bool
+	last   memoryState
 }
 
-// full answers from memory; one caller a second looks for all.
-func (m *memoryGauge) full(ctx context.Context, s *Store) bool {
+// memoryState is what INFO says of the memory of Redis; one that shows nothing is neither.
+type memoryState struct {
+	// full is set when Redis is nearly at maxmemory. There its consumers stop too, so the last part is kept for them.
+	full bool
+	// evicts is set when Redis has a maxmemory and drops keys to stay below it.
+	evicts bool
+}
+
+// look answers from memory; one caller a second looks for all.
+func (m *memoryGauge) look(ctx context.Context, s *Store) memoryState {
 	m.mu.Lock()
 	if time.Since(m.looked) < memoryLookEvery {
 		defer m.mu.Unlock()
-		return m.isFull
+		return m.last
 	}
 	m.looked = time.Now()
 	m.mu.Unlock()
 	info, err := s.rdb.Info(ctx, "memory").Result()
-	used, limit := infoNumber(info, "used_memory"), infoNumber(info, "maxmemory")
+	used, limit, policy := infoNumber(info, "used_memory"), infoNumber(info, "maxmemory"), infoText(info, "maxmemory_policy")
+	limited := err == nil && limit > 0
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.isFull = err == nil && limit > 0 && float64(used) >= s.cfg.MemoryMaxRatio*float64(limit)
-	return m.isFull
+	m.last = memoryState{
+		full:   limited && float64(used) >= s.cfg.MemoryMaxRatio*float64(limit),
+		evicts: limited && policy != "" && policy != noEviction,
+	}
+	return m.last
 }
+
+// noEviction is the policy under which Redis refuses writes at maxmemory and drops nothing.
+const noEviction = "noeviction"
 
 // infoNumber reads a number out of INFO's lines; 0 when it is not there.
 func infoNumber(info, name string) int64 {
+	n, err := strconv.ParseInt(infoText(info, name), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// infoText reads a value out of INFO's lines; empty when it is not there.
+func infoText(info, name string) string {
 	for line := range strings.Lines(info) {
 		if text, ok := strings.CutPrefix(line, name+":"); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-			if err != nil {
-				return 0
-			}
-			return n
+			return strings.TrimSpace(text)
 		}
 	}
-	return 0
+	return ""
 }

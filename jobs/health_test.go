@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"telefuser/internal/devstack"
 	"telefuser/jobs"
 )
 
@@ -54,6 +55,30 @@ func TestCheckPolicy(t *testing.T) {
 	if _, err := setupMini(t, jobs.Config{}).store.CheckPolicy(t.Context()); err != nil {
 		t.Errorf("a server that shows nothing: %v", err)
 	}
+}
+
+// TestEvictingRedisFailsPing holds that only a Redis that can evict does: with a policy and a limit.
+func TestEvictingRedisFailsPing(t *testing.T) {
+	server, err := devstack.StartRedis(t.Context(), t.TempDir(), devstack.RedisOptions{})
+	if err != nil {
+		t.Skipf("needs a redis-server: %v", err)
+	}
+	t.Cleanup(server.Stop)
+	b := setup(t, server.Addr, jobs.Config{})
+	set := func(name, value string) {
+		t.Helper()
+		if err := b.rdb.ConfigSet(t.Context(), name, value).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("maxmemory-policy", "volatile-lru")
+	if err := b.store.Ping(t.Context()); err != nil {
+		t.Errorf("a policy without a limit: %v", err)
+	}
+	set("maxmemory", "1gb")
+	eventually(t, func() bool { return errors.Is(b.store.Ping(t.Context()), jobs.ErrEvicts) })
+	set("maxmemory-policy", "noeviction")
+	eventually(t, func() bool { return b.store.Ping(t.Context()) == nil })
 }
 
 func TestWorkers(t *testing.T) {

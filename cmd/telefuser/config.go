@@ -14,7 +14,7 @@ func newConfigCommand() *cobra.Command {
 		Short: "Print the effective settings, secrets masked",
 		Args:  cobra.NoArgs,
 	}
-	load := settings(cmd)
+	load := settings(cmd, config.Default())
 	markdown := cmd.Flags().Bool("markdown", false, "print the table of docs/configuration.md instead")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *markdown {

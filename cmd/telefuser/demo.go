@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"telefuser/internal/config"
 )
 
 // demoReference is the picture that the demo's flight starts from: our own, made by the terrain pipeline.
@@ -54,8 +52,8 @@ func demo(ctx context.Context, prompt, out string, say io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	c := config.Default()
-	c.DataDir, c.HTTP.Port, c.HTTP.Auth, c.HTTP.ShutdownGrace, c.Log = dir, 0, "off", 0, config.Log{Level: "warn", Format: "text"}
+	c := devConfig()
+	c.DataDir, c.HTTP.Port = dir, 0
 
 	ctx, cancel := context.WithTimeout(ctx, demoTimeout)
 	defer cancel()

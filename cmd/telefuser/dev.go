@@ -28,34 +28,17 @@ func newDevCommand() *cobra.Command {
 		Use:   "dev",
 		Short: "Run everything on this machine; it needs ffmpeg and nothing else",
 		Long: "dev runs the API, a worker for the terrain pipeline, a redis-server from PATH (or an embedded one that forgets everything\n" +
-			"when it ends) and keeps artifacts in the data directory. It prints one line, ready http://..., when it is. No API key is asked for.\n" +
+			"when it ends; neither with a --redis-url) and keeps artifacts in the data directory. It prints one line, ready http://...,\n" +
+			"when it is. No API key is asked for.\n" +
 			"With a livekit-server in the tools folder or on PATH it also runs live sessions, and prints live ws://... when it does.",
 		Args: cobra.NoArgs,
 	}
-	load := settings(cmd)
+	load := settings(cmd, devConfig())
 	faultDir := faultDirFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := load()
 		if err != nil {
 			return err
-		}
-		if !cmd.Flags().Changed("auth") {
-			c.HTTP.Auth = "off"
-		}
-		if !cmd.Flags().Changed("log-format") {
-			c.Log.Format = "text"
-		}
-		if !cmd.Flags().Changed("log-level") {
-			c.Log.Level = "warn"
-		}
-		if !cmd.Flags().Changed("shutdown-grace") {
-			c.HTTP.ShutdownGrace = 0
-		}
-		if !cmd.Flags().Changed("grace") {
-			c.Worker.Grace = min(c.Worker.Grace, devGrace)
-		}
-		if !cmd.Flags().Changed("queue-size") {
-			c.Stream.QueueSize = max(c.Stream.QueueSize, devQueueSize)
 		}
 		say := func(what string) func(string) {
 			return func(url string) { fmt.Fprintln(cmd.OutOrStdout(), what, url) }
@@ -65,24 +48,30 @@ func newDevCommand() *cobra.Command {
 	return cmd
 }
 
+// devConfig is what dev starts from: one person at one machine, where a second page of live sessions waits instead of being refused and Ctrl-C waits for nobody.
+func devConfig() config.Config {
+	c := config.Default()
+	c.Log = config.Log{Level: "warn", Format: "text"}
+	c.HTTP.Auth, c.HTTP.ShutdownGrace = "off", 0
+	c.Redis.URL = ""
+	c.Worker.Grace = time.Second
+	c.Stream.QueueSize = 16
+	return c
+}
+
 // dev runs the embedded stack until ctx ends. It tells ready its address when it is, and live the media server's when the first worker of live sessions is
 // ready; without live there are none.
 func dev(ctx context.Context, c config.Config, log *slog.Logger, faultDir string, ready, live func(url string)) error {
-	c, err := absolute(c)
-	if err != nil {
-		return err
-	}
 	unlock, err := lockDataDir(c.DataDir)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	url, stopRedis, err := startDevRedis(ctx, c.DataDir, log)
+	stopRedis, err := ensureRedis(ctx, &c, log)
 	if err != nil {
 		return err
 	}
 	defer stopRedis()
-	c.Redis.URL = url
 	p, err := openParts(ctx, c, log)
 	if err != nil {
 		return err
@@ -106,6 +95,15 @@ func dev(ctx context.Context, c config.Config, log *slog.Logger, faultDir string
 		})
 	})
 	return group.Wait()
+}
+
+// ensureRedis starts a server where the settings name none.
+func ensureRedis(ctx context.Context, c *config.Config, log *slog.Logger) (stop func(), err error) {
+	if c.Redis.URL != "" {
+		return func() {}, nil
+	}
+	c.Redis.URL, stop, err = startDevRedis(ctx, c.DataDir, log)
+	return stop, err
 }
 
 // startDevRedis prefers a real server, which keeps its data, and says so when there is none.

@@ -12,12 +12,6 @@ import (
 	"telefuser/streaming"
 )
 
-// What dev gives live sessions where nothing is said: a second page waits instead of being refused, and Ctrl-C waits for nobody.
-const (
-	devQueueSize = 16
-	devGrace     = time.Second
-)
-
 // startDevLive prepares live sessions and starts their media server beside everything else, which does not wait for it. Where there is none, it says in one
 // line how to get it. stop ends what it started, and is called when nobody needs it any more.
 func startDevLive(ctx context.Context, p *parts, wanted bool) (stop func(), err error) {

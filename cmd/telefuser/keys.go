@@ -63,23 +63,3 @@ func newKeysRevokeCommand() *cobra.Command {
 	})
 	return cmd
 }
-
-// withParts gives a command its settings and what they open.
-func withParts(cmd *cobra.Command, run func(ctx context.Context, p *parts, args []string) error) {
-	load := settings(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := load()
-		if err != nil {
-			return err
-		}
-		if c, err = absolute(c); err != nil {
-			return err
-		}
-		p, err := openParts(cmd.Context(), c, stderrLogger(c.Log))
-		if err != nil {
-			return err
-		}
-		defer p.close()
-		return run(cmd.Context(), p, args)
-	}
-}

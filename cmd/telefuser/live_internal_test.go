@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"telefuser/internal/config"
 	"telefuser/streaming"
 	"telefuser/workers/contract"
@@ -18,26 +20,35 @@ import (
 
 func TestStreamServeDefaults(t *testing.T) {
 	for name, c := range map[string]struct {
-		flags map[string]string
-		port  int
-		auth  string
+		args, env []string
+		port      int
+		auth, url string
 	}{
-		"nothing said":      {nil, 8088, "off"},
-		"loopback by name":  {map[string]string{"host": "localhost"}, 8088, "off"},
-		"the network":       {map[string]string{"host": "0.0.0.0"}, 8088, "keys"},
-		"open network":      {map[string]string{"host": "0.0.0.0", "auth": "off"}, 8088, "off"},
-		"keys on loopback":  {map[string]string{"auth": "keys"}, 8088, "keys"},
-		"another port":      {map[string]string{"port": "9000"}, 9000, "off"},
-		"the other default": {map[string]string{"port": "8000"}, 8000, "off"},
+		"nothing said":         {nil, nil, 8088, "off", ""},
+		"loopback by name":     {[]string{"--host", "localhost"}, nil, 8088, "off", ""},
+		"the network":          {[]string{"--host", "0.0.0.0"}, nil, 8088, "keys", ""},
+		"the network, by env":  {nil, []string{"TELEFUSER_HTTP_HOST", "0.0.0.0"}, 8088, "keys", ""},
+		"open network":         {[]string{"--host", "0.0.0.0", "--auth", "off"}, nil, 8088, "off", ""},
+		"open network, by env": {[]string{"--host", "0.0.0.0"}, []string{"TELEFUSER_HTTP_AUTH", "off"}, 8088, "off", ""},
+		"keys on loopback":     {[]string{"--auth", "keys"}, nil, 8088, "keys", ""},
+		"another port":         {[]string{"--port", "9000"}, nil, 9000, "off", ""},
+		"the other default":    {nil, []string{"TELEFUSER_HTTP_PORT", "8000"}, 8000, "off", ""},
+		"the usual Redis":      {nil, []string{"TELEFUSER_REDIS_URL", "redis://127.0.0.1:6379/0"}, 8088, "off", "redis://127.0.0.1:6379/0"},
 	} {
-		loaded, err := config.Load("", nil, c.flags)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := streamDefaults(loaded, func(flag string) bool { _, given := c.flags[flag]; return given })
-		if got.HTTP.Port != c.port || got.HTTP.Auth != c.auth {
-			t.Errorf("%s: port %d, auth %s", name, got.HTTP.Port, got.HTTP.Auth)
-		}
+		t.Run(name, func(t *testing.T) {
+			if c.env != nil {
+				t.Setenv(c.env[0], c.env[1])
+			}
+			cmd := &cobra.Command{}
+			load := settingsFrom(cmd, streamConfig("off"))
+			if err := cmd.ParseFlags(c.args); err != nil {
+				t.Fatal(err)
+			}
+			got, err := loadStream(load)
+			if err != nil || got.HTTP.Port != c.port || got.HTTP.Auth != c.auth || got.Redis.URL != c.url {
+				t.Errorf("%v: port %d, auth %s, redis %s", err, got.HTTP.Port, got.HTTP.Auth, got.Redis.URL)
+			}
+		})
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"telefuser/internal/config"
 	"telefuser/jobs"
 	"telefuser/storage"
@@ -27,8 +29,32 @@ type parts struct {
 	live *live
 }
 
+// withParts gives a command its settings and what they open.
+func withParts(cmd *cobra.Command, run func(ctx context.Context, p *parts, args []string) error) {
+	load := settings(cmd, config.Default())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := load()
+		if err != nil {
+			return err
+		}
+		p, err := openParts(cmd.Context(), c, stderrLogger(c.Log))
+		if err != nil {
+			return err
+		}
+		defer p.close()
+		return run(cmd.Context(), p, args)
+	}
+}
+
 // openParts connects the records and the object store. A Redis that is down is no error: roles come up not ready and wait for it.
 func openParts(ctx context.Context, c config.Config, log *slog.Logger) (*parts, error) {
+	if c.Redis.URL == "" {
+		return nil, fmt.Errorf("%w: redis.url: want an address", config.ErrInvalid)
+	}
+	c, err := absolute(c)
+	if err != nil {
+		return nil, err
+	}
 	client, err := jobs.Connect(ctx, redisConfig(c.Redis))
 	switch {
 	case errors.Is(err, jobs.ErrUnavailable) && client != nil:

@@ -20,11 +20,13 @@ func newRootCommand() *cobra.Command {
 		Use:           "telefuser",
 		Short:         "A self-hosted video generation cloud",
 		Long:          "telefuser serves the OpenAI Videos API from your own machines: an API, durable jobs, and workers that run pipelines.",
+		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(newServeCommand(), newStreamServeCommand(), newWorkerCommand(), newDevCommand(), newDemoCommand(), newEngineCommand(),
 		newKeysCommand(), newJobsCommand(), newSessionsCommand(), newConfigCommand(), newCheckCommand(), newVersionCommand(), newBenchCommand(), newGPUsCommand())
+	root.SetVersionTemplate(versionLine())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	beStrict(root)
 	return root
@@ -61,19 +63,26 @@ func exitCode(err error) int {
 	return 1
 }
 
-// settings adds the settings' flags to a command and answers how to read them once the command line is parsed.
-func settings(cmd *cobra.Command) func() (config.Config, error) {
+// settings adds the settings' flags to a command, whose defaults are those of base, and answers how to read them once the command line is parsed.
+func settings(cmd *cobra.Command, base config.Config) func() (config.Config, error) {
+	load := settingsFrom(cmd, base)
+	return func() (config.Config, error) { return load(base) }
+}
+
+// settingsFrom does so for a command whose defaults hang on other settings: it shows those of base and can be read from another one.
+func settingsFrom(cmd *cobra.Command, base config.Config) func(base config.Config) (config.Config, error) {
 	file := cmd.Flags().String("config", "", "YAML file with settings (also TELEFUSER_CONFIG)")
 	for _, f := range config.Fields() {
-		cmd.Flags().String(f.Flag, f.Default, f.Doc+" ["+f.Env+"]")
-		if f.Default == "true" || f.Default == "false" {
+		value := f.Value(base)
+		cmd.Flags().String(f.Flag, value, f.Doc+" ["+f.Env+"]")
+		if value == "true" || value == "false" {
 			cmd.Flags().Lookup(f.Flag).NoOptDefVal = "true"
 		}
 	}
-	return func() (config.Config, error) {
+	return func(base config.Config) (config.Config, error) {
 		given := map[string]string{}
 		cmd.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
-		return config.Load(*file, config.Environ(), given)
+		return config.Load(base, *file, config.Environ(), given)
 	}
 }
 

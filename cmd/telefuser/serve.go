@@ -27,31 +27,11 @@ func newServeCommand() *cobra.Command {
 		Short: "Serve the HTTP API; with a PIPELINE also run its jobs",
 		Long: "serve answers the HTTP API. With the LiveKit settings it also takes live sessions, which the workers of stream-serve\n" +
 			"processes on the same Redis run.",
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.MatchAll(cobra.MaximumNArgs(1), knownPipelines),
 	}
-	load := settings(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name := ""
-		if len(args) == 1 {
-			name = args[0]
-			if err := knownPipeline(name); err != nil {
-				return err
-			}
-		}
-		c, err := load()
-		if err != nil {
-			return err
-		}
-		if c, err = absolute(c); err != nil {
-			return err
-		}
-		p, err := openParts(cmd.Context(), c, stderrLogger(c.Log))
-		if err != nil {
-			return err
-		}
-		defer p.close()
-		if c.LiveKit.URL != "" {
-			rooms, err := openRooms(c.LiveKit, p.log)
+	withParts(cmd, func(ctx context.Context, p *parts, args []string) error {
+		if p.cfg.LiveKit.URL != "" {
+			rooms, err := openRooms(p.cfg.LiveKit, p.log)
 			if err != nil {
 				return err
 			}
@@ -59,8 +39,8 @@ func newServeCommand() *cobra.Command {
 				return err
 			}
 		}
-		return serve(cmd.Context(), p, name, nil)
-	}
+		return serve(ctx, p, strings.Join(args, ""), nil)
+	})
 	return cmd
 }
 

@@ -22,20 +22,17 @@ func newStreamServeCommand() *cobra.Command {
 		Long: "stream-serve answers /v1/stream and runs sessions on engine processes, published through a LiveKit server.\n" +
 			"Without --redis-url it starts a redis-server of its own. It listens on 127.0.0.1:8088 and asks for no API key there;\n" +
 			"on another --host it does, unless --auth says otherwise. It prints one line, ready http://..., when a worker is ready.",
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MatchAll(cobra.ExactArgs(1), func(_ *cobra.Command, args []string) error { return streamPipeline(args[0]) }),
 	}
-	load := settings(cmd)
+	load := settingsFrom(cmd, streamConfig("off"))
 	cmd.Flags().Bool("skip-validation", false, "taken for old command lines: built-in pipelines have no file to validate")
 	faultDir := faultDirFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := streamPipeline(args[0]); err != nil {
-			return err
-		}
-		c, err := load()
+		c, err := loadStream(load)
 		if err != nil {
 			return err
 		}
-		return streamServe(cmd.Context(), streamDefaults(c, cmd.Flags().Changed), args[0], *faultDir, func(url string) {
+		return streamServe(cmd.Context(), c, args[0], *faultDir, func(url string) {
 			fmt.Fprintln(cmd.OutOrStdout(), "ready", url)
 		})
 	}
@@ -50,15 +47,20 @@ func streamPipeline(name string) error {
 	return knownPipeline(name)
 }
 
-// streamDefaults are the settings' defaults of this command.
-func streamDefaults(c config.Config, changed func(flag string) bool) config.Config {
-	if !changed("port") && c.HTTP.Port == config.Default().HTTP.Port {
-		c.HTTP.Port = streamPort
-	}
-	if ip := net.ParseIP(c.HTTP.Host); !changed("auth") && c.HTTP.Auth == config.Default().HTTP.Auth && (c.HTTP.Host == "localhost" || ip != nil && ip.IsLoopback()) {
-		c.HTTP.Auth = "off"
-	}
+// streamConfig is what stream-serve starts from. Its Redis is its own where none is named.
+func streamConfig(auth string) config.Config {
+	c := config.Default()
+	c.HTTP.Port, c.HTTP.Auth, c.Redis.URL = streamPort, auth, ""
 	return c
+}
+
+// loadStream reads the settings. Who may call is open only on an address that nobody else reaches, unless it is said.
+func loadStream(load func(base config.Config) (config.Config, error)) (config.Config, error) {
+	c, err := load(streamConfig("off"))
+	if ip := net.ParseIP(c.HTTP.Host); err != nil || c.HTTP.Host == "localhost" || ip != nil && ip.IsLoopback() {
+		return c, err
+	}
+	return load(streamConfig("keys"))
 }
 
 // streamServe runs the API and the workers until ctx ends, and tells ready its address when a worker is ready.
@@ -68,22 +70,16 @@ func streamServe(ctx context.Context, c config.Config, name, faultDir string, re
 	if err != nil {
 		return err
 	}
-	if c, err = absolute(c); err != nil {
-		return err
-	}
 	accepts, err := contractOf(name)
 	if err != nil {
 		return err
 	}
 	c.Models.Default = accepts.Name
-	if c.Redis.URL == config.Default().Redis.URL {
-		url, stopRedis, err := startDevRedis(ctx, c.DataDir, log)
-		if err != nil {
-			return err
-		}
-		defer stopRedis()
-		c.Redis.URL = url
+	stopRedis, err := ensureRedis(ctx, &c, log)
+	if err != nil {
+		return err
 	}
+	defer stopRedis()
 	p, err := openParts(ctx, c, log)
 	if err != nil {
 		return err

@@ -13,7 +13,12 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintf(cmd.OutOrStdout(), "telefuser %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprint(cmd.OutOrStdout(), versionLine())
 		},
 	}
+}
+
+// versionLine is the answer of version and --version.
+func versionLine() string {
+	return fmt.Sprintf("telefuser %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -14,7 +14,7 @@ import (
 func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	write(t, path, "http:\n  port: 1\n  host: 10.0.0.1\n  cors_origins: [\"https://a.example\", \"https://b.example\"]\nlog:\n  level: warn\n")
-	c, err := config.Load(path, []string{"TELEFUSER_HTTP_PORT=2", "TELEFUSER_HTTP_HOST=10.0.0.2", "HOME=/x"}, map[string]string{"port": "3"})
+	c, err := config.Load(config.Default(), path, []string{"TELEFUSER_HTTP_PORT=2", "TELEFUSER_HTTP_HOST=10.0.0.2", "HOME=/x"}, map[string]string{"port": "3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,6 +23,21 @@ func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	}
 	if len(c.HTTP.CORSOrigins) != 2 || c.HTTP.CORSOrigins[1] != "https://b.example" {
 		t.Errorf("origins %v", c.HTTP.CORSOrigins)
+	}
+}
+
+// TestBaseIsBelowTheFile: what a command starts from is said by nobody, so everything said wins over it.
+func TestBaseIsBelowTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	write(t, path, "http:\n  host: 10.0.0.1\n")
+	base := config.Default()
+	base.HTTP.Host, base.HTTP.Port, base.Log.Level, base.Redis.URL = "10.0.0.9", 9, "debug", ""
+	c, err := config.Load(base, path, []string{"TELEFUSER_HTTP_PORT=2"}, map[string]string{"log-level": "error"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.HTTP.Host != "10.0.0.1" || c.HTTP.Port != 2 || c.Log.Level != "error" || c.Redis.URL != "" || c.Models.Default != "terrain" {
+		t.Errorf("%+v", c)
 	}
 }
 
@@ -55,7 +70,7 @@ func TestMistakesAreRefusedAndNamed(t *testing.T) {
 		"missing file":     {file: filepath.Join(dir, "none.yaml"), names: "none.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := config.Load(c.file, c.env, c.flags)
+			_, err := config.Load(config.Default(), c.file, c.env, c.flags)
 			if !errors.Is(err, config.ErrInvalid) || !strings.Contains(err.Error(), c.names) {
 				t.Errorf("got %v, want one that names %s", err, c.names)
 			}
@@ -68,7 +83,7 @@ func TestSecretsAreReadFromFilesAndMasked(t *testing.T) {
 	write(t, filepath.Join(dir, "redis"), "hunter2\n")
 	write(t, filepath.Join(dir, "s3"), "canary-secret\n")
 	write(t, filepath.Join(dir, "livekit"), "canary-media\n")
-	c, err := config.Load("", []string{"TELEFUSER_REDIS_URL=redis://user@h:1/2"}, map[string]string{
+	c, err := config.Load(config.Default(), "", []string{"TELEFUSER_REDIS_URL=redis://user@h:1/2"}, map[string]string{
 		"redis-password-file": filepath.Join(dir, "redis"), "s3-secret-key-file": filepath.Join(dir, "s3"), "livekit-api-secret-file": filepath.Join(dir, "livekit")})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +100,7 @@ func TestSecretsAreReadFromFilesAndMasked(t *testing.T) {
 
 // TestBareSeconds are what the command lines of other servers have; only live sessions' settings take them.
 func TestBareSeconds(t *testing.T) {
-	c, err := config.Load("", []string{"TELEFUSER_STREAM_CONTROLLER_TIMEOUT=20s"}, map[string]string{
+	c, err := config.Load(config.Default(), "", []string{"TELEFUSER_STREAM_CONTROLLER_TIMEOUT=20s"}, map[string]string{
 		"control-idle-timeout": "2.5", "session-timeout": "90", "token-ttl": "3600", "room-empty-timeout": "1m"})
 	if err != nil {
 		t.Fatal(err)

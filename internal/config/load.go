@@ -26,10 +26,10 @@ var outside = []string{fileEnv, envPrefix + "TOOLS", envPrefix + "MODELS"}
 // ErrInvalid is what every mistake in a setting wraps.
 var ErrInvalid = errors.New("config: invalid setting")
 
-// Load puts together defaults, the YAML file at path (none when empty; TELEFUSER_CONFIG may name it), the environment and the flags
-// that were given, by flag name. Unknown keys and variables are refused, so that a slip of the pen is not a silent default.
-func Load(path string, environ []string, flags map[string]string) (Config, error) {
-	c := Default()
+// Load puts together base (Default, or what a command starts from), the YAML file at path (none when empty; TELEFUSER_CONFIG may name it), the environment and
+// the flags that were given, by flag name; the later wins. Unknown keys and variables are refused, so that a slip of the pen is not a silent default.
+func Load(base Config, path string, environ []string, flags map[string]string) (Config, error) {
+	c := base
 	env := variables(environ)
 	if path == "" {
 		path = env[fileEnv]

@@ -28,7 +28,7 @@ func (c Config) Validate() error {
 		{"http.creates_per_minute", c.HTTP.CreatesPerMinute >= 0, "want 0 or more"},
 		{"http.shutdown_grace", within(c.HTTP.ShutdownGrace, 0, 10*time.Minute), "want 0s..10m"},
 		{"http.cors_origins", !slices.Contains(c.HTTP.CORSOrigins, "*") && !slices.Contains(c.HTTP.CORSOrigins, "null"), "want exact origins"},
-		{"redis.url", redisURL(c.Redis.URL), "want redis://host:port/db or rediss://..."},
+		{"redis.url", c.Redis.URL == "" || redisURL(c.Redis.URL), "want redis://host:port/db or rediss://..."},
 		{"redis.prefix", plain(c.Redis.Prefix), "want letters, digits, - and _"},
 		{"storage.driver", slices.Contains([]string{"file", "s3"}, c.Storage.Driver), "want file or s3"},
 		{"storage.s3.bucket", c.Storage.Driver != "s3" || c.Storage.S3.Bucket != "", "the s3 driver needs a bucket"},

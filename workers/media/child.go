@@ -43,6 +43,12 @@ const (
 	pipeGrace = 2 * time.Second
 )
 
+// ffmpegAdvice says how to get the program.
+const ffmpegAdvice = "Debian and Ubuntu: apt-get install ffmpeg"
+
+// errNotStarted is an ffmpeg that is not there or cannot run; what wraps it holds ffmpegAdvice.
+var errNotStarted = fmt.Errorf("%w: ffmpeg does not start", ErrEncoder)
+
 // child is one running ffmpeg.
 type child struct {
 	cmd    *exec.Cmd
@@ -61,7 +67,7 @@ func startChild(ctx context.Context, ff FFmpeg, dir string, args []string, in io
 	started := make(chan error)
 	go c.own(started)
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("%w: start %s: %v (Debian and Ubuntu: apt-get install ffmpeg)", ErrEncoder, ff.path(), err)
+		return nil, fmt.Errorf("%w: %v (%s)", errNotStarted, err, ffmpegAdvice)
 	}
 	return c, nil
 }

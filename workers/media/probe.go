@@ -3,6 +3,7 @@ package media
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -27,11 +28,13 @@ func CheckEncoder(ctx context.Context, ffmpegPath string) error {
 		args := append(rawInput(pixI420, probeSide, probeSide, 1), need.args...)
 		var out bytes.Buffer
 		err := runChild(ctx, FFmpeg{Path: ffmpegPath}, os.TempDir(), append(args, "pipe:1"), bytes.NewReader(frame.Data), &out)
-		if err != nil {
-			return fmt.Errorf("%w (needed is an ffmpeg with %s; Debian and Ubuntu: apt-get install ffmpeg)", err, need.encoder)
-		}
-		if out.Len() == 0 {
-			return fmt.Errorf("%w: ffmpeg encodes nothing with %s (Debian and Ubuntu: apt-get install ffmpeg)", ErrEncoder, need.encoder)
+		switch {
+		case errors.Is(err, errNotStarted):
+			return err
+		case err != nil:
+			return fmt.Errorf("%w (needed is an ffmpeg with %s; %s)", err, need.encoder, ffmpegAdvice)
+		case out.Len() == 0:
+			return fmt.Errorf("%w: ffmpeg encodes nothing with %s (%s)", ErrEncoder, need.encoder, ffmpegAdvice)
 		}
 	}
 	return nil

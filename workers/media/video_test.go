@@ -531,7 +531,7 @@ func TestCheckEncoder(t *testing.T) {
 			t.Errorf("without %s: %v", missing, err)
 		}
 	}
-	if err := media.CheckEncoder(t.Context(), "/no/such/ffmpeg"); !errors.Is(err, media.ErrEncoder) || !strings.Contains(err.Error(), "apt-get install ffmpeg") {
+	if err := media.CheckEncoder(t.Context(), "/no/such/ffmpeg"); !errors.Is(err, media.ErrEncoder) || strings.Count(err.Error(), "apt-get install ffmpeg") != 1 {
 		t.Errorf("without ffmpeg: %v", err)
 	}
 }
