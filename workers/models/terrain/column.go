@@ -11,6 +11,7 @@ type strip struct {
 	// wet and mirror belong to the column at work: how much of a row is mirroring water, and what ground it mirrors (0: none, sky).
 	wet    []uint32
 	mirror []packed
+	spots  [groupSamples]spot
 }
 
 func newStrip(height int) *strip {
@@ -29,7 +30,7 @@ func (s *scene) column(x int, work *strip, sums []packed) {
 	rayX, rayZ := s.rayOf(x)
 	glare := s.glareX[x]
 	m := march{
-		sums: sums, wet: work.wet, mirror: work.mirror, low: &s.air.low,
+		sums: sums, wet: work.wet, mirror: work.mirror, spots: &work.spots, low: &s.air.low,
 		eye: s.eye, horizon: s.horizon, x: s.x, z: s.z, rayX: rayX, rayZ: rayZ,
 		fogColour: blend(s.air.distant, s.air.glare, glare),
 		edge:      int64(v.height) << screenBits, gloss: uint64(float64(s.world.look.mirror * 256)),
@@ -90,14 +91,18 @@ type march struct {
 	isWet bool
 	// upper and lower are the first and last row of the stretch of mirrored ground under way; none where lower < upper.
 	upper, lower int64
+
+	// spots are the samples under way.
+	spots *[groupSamples]spot
 }
 
-// spot is one sample of the map: its height, and the four cells around it.
+// spot is one sample of the map: its height, the row that it is seen in, and the four cells around it.
 type spot struct {
-	level              *level
 	height             int64 // in 1/64 cell with 16 more bits
-	i00, i01, i10, i11 uint
-	fx, fz, fog, mist  uint64
+	y                  int64 // with screenBits
+	i00, i01, i10, i11 uint32
+	fx, fz             uint32
+	fog, mist          uint64
 }
 
 const (
@@ -114,7 +119,8 @@ func (m *march) level(k int, l *level, depths, inverses []int64, fog, mist []uin
 			m.seen = false
 			continue
 		}
-		m.group(k, l, depths[start:end], inverses[start:end], fog[start:end], mist[start:end])
+		m.look(k, l, depths[start:end], inverses[start:end], fog[start:end], mist[start:end])
+		m.group(l, depths[start:end], inverses[start:end])
 		if m.edge <= 0 {
 			return
 		}
@@ -152,50 +158,61 @@ func (m *march) hides(k int, l *level, near, far, nearInverse, farInverse int64)
 	return m.horizon+(over*inverse)>>(heightBits+inverseBits-screenBits) >= m.edge
 }
 
-// group walks a few samples.
-func (m *march) group(k int, l *level, depths, inverses []int64, fog, mist []uint64) {
+// look takes a few samples of the map before any is drawn, so that they wait for its memory together and not one after the other.
+func (m *march) look(k int, l *level, depths, inverses []int64, fog, mist []uint64) {
 	inverses, fog, mist = inverses[:len(depths)], fog[:len(depths)], mist[:len(depths)]
-	shift := uint(positionBits + k)
+	shift := uint(positionBits+k) & 63
+	x, z, rayX, rayZ, eye, horizon := m.x, m.z, m.rayX, m.rayZ, m.eye, m.horizon
+	heights := &l.heights
 	for i, depth := range depths {
-		px := m.x + (m.rayX*depth)>>(rayBits+depthBits-positionBits)
-		pz := m.z + (m.rayZ*depth)>>(rayBits+depthBits-positionBits)
+		px := x + (rayX*depth)>>(rayBits+depthBits-positionBits)
+		pz := z + (rayZ*depth)>>(rayBits+depthBits-positionBits)
 		cx, cz := uint(px>>shift), uint(pz>>shift)
-		fx, fz := (px>>(shift-8))&255, (pz>>(shift-8))&255
+		fx, fz := (px>>((shift-8)&63))&255, (pz>>((shift-8)&63))&255
 		row0, row1 := (cz&levelMask)<<levelBits, ((cz+1)&levelMask)<<levelBits
 		c0, c1 := cx&levelMask, (cx+1)&levelMask
-		a, b := int64(l.heights[row0|c0]), int64(l.heights[row0|c1])
-		c, d := int64(l.heights[row1|c0]), int64(l.heights[row1|c1])
+		a, b := int64(heights[row0|c0]), int64(heights[row0|c1])
+		c, d := int64(heights[row1|c0]), int64(heights[row1|c1])
 		top := a<<8 + (b-a)*fx
 		height := top<<8 + (c<<8+(d-c)*fx-top)*fz
-		y := m.horizon + ((m.eye-height>>spotToHeight)*inverses[i])>>(heightBits+inverseBits-screenBits)
-		hidden := y >= m.edge
-		mirrored := m.isWet && m.mirrors(height, inverses[i])
+		at := &m.spots[i&(groupSamples-1)]
+		at.height = height
+		at.y = horizon + ((eye-height>>spotToHeight)*inverses[i])>>(heightBits+inverseBits-screenBits)
+		at.i00, at.i01, at.i10, at.i11 = uint32(row0|c0), uint32(row0|c1), uint32(row1|c0), uint32(row1|c1)
+		at.fx, at.fz, at.fog, at.mist = uint32(fx), uint32(fz), fog[i], mist[i]
+	}
+}
+
+// group walks the samples that look took.
+func (m *march) group(l *level, depths, inverses []int64) {
+	inverses = inverses[:len(depths)]
+	for i, depth := range depths {
+		at := &m.spots[i&(groupSamples-1)]
+		hidden := at.y >= m.edge
+		mirrored := m.isWet && m.mirrors(at.height, inverses[i])
 		if hidden {
 			m.seen = false
 			if !mirrored {
 				continue
 			}
 		}
-		at := spot{
-			level: l, height: height, fx: uint64(fx), fz: uint64(fz), fog: fog[i], mist: mist[i],
-			i00: row0 | c0, i01: row0 | c1, i10: row1 | c0, i11: row1 | c1,
-		}
 		if mirrored {
-			m.reflect(&at, inverses[i])
+			m.reflect(l, at, inverses[i])
 		}
 		if hidden {
 			continue
 		}
-		m.draw(max(y, 0), &at, depth)
-		if y <= 0 {
+		m.draw(l, at, depth)
+		if at.y <= 0 {
 			return
 		}
 	}
 }
 
-// draw shows a spot in the rows from y to the edge, which becomes y.
-func (m *march) draw(y int64, at *spot, depth int64) {
-	colour, haze, water := m.shade(at)
+// draw shows a spot in the rows from its own to the edge, which becomes its row.
+func (m *march) draw(l *level, at *spot, depth int64) {
+	y := max(at.y, 0)
+	colour, haze, water := m.shade(l, at)
 	m.fill(y, colour)
 	if water > 0 {
 		m.soak(y, water, haze, m.eye-at.height>>spotToHeight, depth)
@@ -204,14 +221,15 @@ func (m *march) draw(y int64, at *spot, depth int64) {
 }
 
 // shade is a spot's colour through the air, the weight of the air, and the share of water around the spot; weights are 0..256.
-func (m *march) shade(at *spot) (colour packed, haze, water uint64) {
-	colours := &at.level.colours
+func (m *march) shade(l *level, at *spot) (colour packed, haze, water uint64) {
+	colours := &l.colours
 	const mask = levelSide*levelSide - 1
 	c00, c01, c10, c11 := colours[at.i00&mask], colours[at.i01&mask], colours[at.i10&mask], colours[at.i11&mask]
 	// Four weights that sum to 256.
-	w11 := at.fx * at.fz >> 8
-	w01, w10 := at.fx-w11, at.fz-w11
-	w00 := 256 - at.fx - w10
+	fx, fz := uint64(at.fx), uint64(at.fz)
+	w11 := fx * fz >> 8
+	w01, w10 := fx-w11, fz-w11
+	w00 := 256 - fx - w10
 	colour = (unpackCell(c00)*w00 + unpackCell(c01)*w01 + unpackCell(c10)*w10 + unpackCell(c11)*w11) >> 8 & lanesMask
 	haze = at.fog
 	if at.mist > 0 {

@@ -47,7 +47,9 @@ func (s *skyOf) at(row int) packed {
 	row = max(row+s.view.height, 0)
 	c := s.sky.colours[row]
 	lit := s.glare * s.glareY[row] >> 8
-	c = blend(c, s.sunLight, lit)
+	if lit > 0 { // a blend by 0 changes nothing
+		c = blend(c, s.sunLight, lit)
+	}
 	fade := s.sky.fade[row]
 	if fade == 0 {
 		return c
@@ -68,10 +70,16 @@ func (s *skyOf) at(row int) packed {
 	bottom := uint64(cloud[j1<<bits|i])*(256-fu) + uint64(cloud[j1<<bits|i1])*fu
 	// The two fields of a word stay apart: 9 bits and 8 of weight need 17, so they are weighed one by one.
 	dense := (top&0xffff>>8*(256-fv) + bottom&0xffff>>8*fv) >> 8
+	weight := dense * fade >> 8
+	if weight == 0 {
+		return c
+	}
 	bright := (top>>24*(256-fv) + bottom>>24*fv) >> 8
 	tone := blend(s.cloudDark, s.cloudBright, min(bright, 256))
-	tone = blend(tone, s.sunLight, lit*bright>>9)
-	return blend(c, tone, dense*fade>>8)
+	if lit > 0 {
+		tone = blend(tone, s.sunLight, lit*bright>>9)
+	}
+	return blend(c, tone, weight)
 }
 
 // skyLights draws what shines in a column: stars and the disc of the sun or the moon.

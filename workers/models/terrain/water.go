@@ -107,9 +107,9 @@ func (m *march) mirrorRows(over, inverse int64) (base, end int64) {
 }
 
 // reflect notes a spot of the ground in the rows of the water before it that mirror it.
-func (m *march) reflect(at *spot, inverse int64) {
+func (m *march) reflect(l *level, at *spot, inverse int64) {
 	base, end := m.mirrorRows(at.height>>spotToHeight-seaHeight, inverse)
-	colour, _, _ := m.shade(at)
+	colour, _, _ := m.shade(l, at)
 	if m.lower < m.upper || end < m.upper-1 {
 		m.upper, m.lower = base, base-1
 	}
