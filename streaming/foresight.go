@@ -15,6 +15,8 @@ const (
 type foresight struct {
 	took [foresightChunks]time.Duration
 	n    int
+	// most is the earliest that a chunk is asked for: as much time as the queue holds. Sooner it would only put another one out.
+	most time.Duration
 }
 
 // ask is when to ask for a chunk that is to be shown at a moment; at once where nothing is known.
@@ -26,11 +28,12 @@ func (f *foresight) ask(shownAt time.Time) time.Time {
 	for _, d := range f.took[:min(f.n, foresightChunks)] {
 		slowest = max(slowest, d)
 	}
-	return shownAt.Add(-slowest - slowest/5 - foresightMargin)
+	return shownAt.Add(-min(slowest+slowest/5+foresightMargin, f.most))
 }
 
-// made notes how long a chunk took from when it was wanted.
-func (f *foresight) made(took time.Duration) {
+// made notes how long a chunk took from when it was wanted, and how long it is shown.
+func (f *foresight) made(took, length time.Duration) {
+	f.most = max(f.most, chunksMax*length)
 	f.took[f.n%foresightChunks] = took
 	f.n++
 }

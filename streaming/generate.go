@@ -35,7 +35,7 @@ func (r *run) generate(ctx context.Context) error {
 		it := &item{Chunk: chunk, asked: wanted, ready: now, made: now.Sub(wanted)}
 		it.actions = r.inbox.settle(chunk.Index, chunk.ControlIDs)
 		length := time.Duration(len(chunk.Frames)) * r.pacer.period
-		ahead.made(it.made)
+		ahead.made(it.made, length)
 		r.measureChunk(it, length)
 		r.pacer.timeline.add(length)
 		if lost := r.chunks.put(it); lost != nil {
@@ -47,11 +47,10 @@ func (r *run) generate(ctx context.Context) error {
 
 // awaitTurn waits until the next chunk is wanted. The model is free for others meanwhile.
 func (r *run) awaitTurn(ctx context.Context, ahead *foresight) error {
-	v := r.link.view()
-	if ahead.n == 0 && v.pub != nil { // the first chunk is made before anybody comes, so that they need not wait
+	if ahead.n == 0 { // the first chunk is made before anybody comes, so that they need not wait
 		return nil
 	}
-	if !r.watched(v) {
+	if !r.watched(r.link.view()) {
 		r.seat.Yield()
 		if _, err := r.link.await(ctx, r.watched); err != nil {
 			return err

@@ -148,7 +148,7 @@ func TestForesightAsksLate(t *testing.T) {
 			}
 			asked[i] = time.Now()
 			<-time.After(took)
-			f.made(took)
+			f.made(took, length)
 			p.timeline.add(length)
 			if q.put(chunkOf(frames)) != nil {
 				t.Fatal("dropped")
@@ -165,6 +165,24 @@ func TestForesightAsksLate(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestForesightLooksNoFurtherThanTheQueue asks a slow source for short chunks: none is asked for so early that it would put another one out.
+func TestForesightLooksNoFurtherThanTheQueue(t *testing.T) {
+	var f foresight
+	const length = 4 * period
+	f.made(10*length, length)
+	shownAt := time.Now()
+	if early := shownAt.Sub(f.ask(shownAt)); early != chunksMax*length {
+		t.Errorf("asked for %v before its time", early)
+	}
+	f.made(length/8, length)
+	for range foresightChunks {
+		f.made(length/8, length)
+	}
+	if early := shownAt.Sub(f.ask(shownAt)); early != length/8+length/40+foresightMargin {
+		t.Errorf("asked for %v before its time", early)
+	}
 }
 
 func TestChunkQueue(t *testing.T) {

@@ -2,7 +2,6 @@ package streaming
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -97,13 +96,19 @@ func (r *run) do(ctx context.Context) {
 	}, &speaker)
 }
 
-// live opens the source and works until a cause ends it. The source is closed when it returns.
+// live opens the source and works until a cause ends it. The room is entered meanwhile, and the first chunk made: nobody waits for one because of the other. The
+// source is closed when it returns.
 func (r *run) live(ctx context.Context) error {
+	r.out.status("worker_running", nil, fields{"worker_id": r.claim.worker, "epoch": r.claim.session.Epoch}) // it is said when we are in the room, before all else
+	opened := make(chan struct{})
+	var work sync.WaitGroup
+	work.Go(func() { r.arrive(ctx, opened) })
 	if err := r.open(ctx); err != nil {
 		r.stop(err)
+		work.Wait()
 		return context.Cause(ctx)
 	}
-	var work sync.WaitGroup
+	close(opened)
 	work.Go(func() {
 		defer r.chunks.close()
 		if err := r.generate(ctx); err != nil {
@@ -118,36 +123,31 @@ func (r *run) live(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// open opens the source while the room is being entered, and waits for both.
+// arrive writes down that the room is entered, and then that the source is open.
+func (r *run) arrive(ctx context.Context, opened <-chan struct{}) {
+	if _, err := r.link.await(ctx, func(v view) bool { return v.pub != nil }); err != nil {
+		return
+	}
+	r.record.put(note{status: StatusStartingPipeline})
+	select {
+	case <-opened:
+		r.record.put(note{status: StatusRunning})
+	case <-ctx.Done():
+	}
+}
+
+// open opens the source.
 func (r *run) open(ctx context.Context) error {
 	began := time.Now()
-	type opened struct {
-		source Source
-		err    error
-	}
-	answer := make(chan opened, 1)
-	go func() { // ends with its answer, which is always waited for
-		timed, cancel := context.WithTimeout(ctx, r.cfg.OpenTimeout)
-		defer cancel()
-		source, err := r.engine.Open(timed, r.claim.session)
-		answer <- opened{source, err}
-	}()
-	_, joined := r.link.await(ctx, func(v view) bool { return v.pub != nil })
-	if joined == nil {
-		r.record.put(note{status: StatusStartingPipeline})
-		r.out.status("worker_running", nil, fields{"worker_id": r.claim.worker, "epoch": r.claim.session.Epoch})
-	}
-	got := <-answer
-	if got.err == nil && joined != nil {
-		return errors.Join(joined, got.source.Close())
-	}
-	if got.err != nil {
+	timed, cancel := context.WithTimeout(ctx, r.cfg.OpenTimeout)
+	defer cancel()
+	source, err := r.engine.Open(timed, r.claim.session)
+	if err != nil {
 		r.metrics.errors.WithLabelValues("model").Inc()
-		return fmt.Errorf("streaming: open %s: %w", r.claim.session.ID, got.err)
+		return fmt.Errorf("streaming: open %s: %w", r.claim.session.ID, err)
 	}
-	r.source, r.openedIn = got.source, time.Since(began)
+	r.source, r.openedIn = source, time.Since(began)
 	spec := r.claim.session.Spec
-	r.record.put(note{status: StatusRunning})
 	r.out.status("runtime_ready", nil, fields{"width": spec.Width, "height": spec.Height, "fps": spec.FPS, "stream_progress": r.progress(),
 		"resumed":     r.claim.session.State != nil,
 		"measurement": fields{"name": "runtime_creation", "seconds": r.openedIn.Seconds(), "memory": []any{}}})
