@@ -12,6 +12,7 @@ import (
 type Quantiles struct {
 	P50  *float64 `json:"p50"`
 	P90  *float64 `json:"p90"`
+	P95  *float64 `json:"p95"`
 	P99  *float64 `json:"p99"`
 	P999 *float64 `json:"p99_9"`
 	Max  *float64 `json:"max"`
@@ -25,7 +26,7 @@ const beyondMin = 10
 func NewQuantiles(samples []time.Duration, failed int) Quantiles {
 	slices.Sort(samples)
 	at := func(q float64) *float64 { return quantile(samples, failed, q) }
-	out := Quantiles{P50: at(0.50), P90: at(0.90), P99: at(0.99), P999: at(0.999)}
+	out := Quantiles{P50: at(0.50), P90: at(0.90), P95: at(0.95), P99: at(0.99), P999: at(0.999)}
 	if failed == 0 && len(samples) > 0 {
 		out.Max = milliseconds(float64(samples[len(samples)-1]))
 	}
