@@ -182,6 +182,7 @@ func (p *publisher) WaitSubscribed(context.Context, string) error { return nil }
 func (p *publisher) WriteFrame(context.Context, media.Frame, time.Duration) (time.Duration, error) {
 	return 0, nil
 }
+func (p *publisher) WriteSound(media.Sound, time.Duration) error      { return nil }
 func (p *publisher) Send(context.Context, string, []byte, bool) error { return nil }
 func (p *publisher) Events() <-chan streaming.Event                   { return p.events }
 func (p *publisher) Close() error {

@@ -70,7 +70,7 @@ func addTasks(metadata *openapi.ServiceMetadata, p contract.Contract) {
 func parameterContracts(p contract.Contract) map[string]openapi.ParameterContract {
 	out := map[string]openapi.ParameterContract{}
 	for _, field := range p.Fields() {
-		entry := openapi.ParameterContract{Type: field.Type, Default: field.Default, Description: field.Description, Exposed: true, Minimum: field.Min, Maximum: field.Max}
+		entry := openapi.ParameterContract{Type: field.Type, Default: field.Default, Description: field.Description, Exposed: !field.Live, Minimum: field.Min, Maximum: field.Max}
 		if len(field.Enum) > 0 {
 			entry.Enum = &field.Enum
 		}

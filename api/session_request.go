@@ -84,7 +84,7 @@ func (s *Server) resolveSession(ctx context.Context, model chosen, f *fields, re
 	if err := checkLeft(f); err != nil {
 		return err
 	}
-	in := contract.Input{Inputs: []string{"prompt"}, Fields: f.values}
+	in := contract.Input{Inputs: []string{"prompt"}, Fields: f.values, Live: true}
 	if ref != nil {
 		in.Inputs = append(in.Inputs, "input_reference")
 	}

@@ -18,6 +18,7 @@ func (sink) WriteFrame(context.Context, media.Frame, time.Duration) (time.Durati
 }
 func (sink) Send(context.Context, string, []byte, bool) error { return nil }
 func (sink) Events() <-chan Event                             { return nil }
+func (sink) WriteSound(media.Sound, time.Duration) error      { return nil }
 func (sink) Close() error                                     { return nil }
 
 // BenchmarkFrame is the service's own work for one frame, beside render and encode: a chunk's reports are shared by its 16 frames.

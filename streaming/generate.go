@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"telefuser/workers/media"
 )
 
 // leaseQuiet is how long a wait for the model may take before its session is told.
@@ -137,8 +139,24 @@ func (r *run) next(ctx context.Context) (Chunk, error) {
 			return Chunk{}, r.broken(ctx, "next", fmt.Errorf("a frame of %dx%d in a session of %dx%d", f.Width, f.Height, spec.Width, spec.Height))
 		}
 	}
+	if err := checkSound(chunk, r.pacer.period); err != nil {
+		return Chunk{}, r.broken(ctx, "next", err)
+	}
 	r.metrics.outputs.WithLabelValues("ok").Inc()
 	return chunk, nil
+}
+
+// checkSound refuses a sound that is not as long as its frames are shown, to a hundredth of a second.
+func checkSound(c Chunk, period time.Duration) error {
+	if c.Sound == nil {
+		return nil
+	}
+	shown := time.Duration(len(c.Frames)) * period
+	heard := time.Duration(c.Sound.Moments()) * time.Second / media.SoundRate
+	if c.Sound.Channels < 1 || c.Sound.Channels > 2 || (heard-shown).Abs() > 10*time.Millisecond {
+		return fmt.Errorf("%s of sound on %d channels with %s of frames", heard, c.Sound.Channels, shown)
+	}
+	return nil
 }
 
 // broken counts a source's failure, unless the run is ending anyway.

@@ -14,6 +14,8 @@ type pacer struct {
 	lossless bool
 	// write sends one frame now.
 	write func(ctx context.Context, f media.Frame, pts time.Duration) error
+	// hear takes what is heard while one frame is shown, right before it. Sound goes with its frame: what is dropped takes it along.
+	hear func(s media.Sound, pts time.Duration)
 
 	timeline *timeline
 
@@ -50,6 +52,9 @@ func (p *pacer) play(ctx context.Context, it *item) (shown, error) {
 			return out, err
 		}
 		pts := max(due.Sub(p.base), p.last+time.Millisecond)
+		if it.Sound != nil {
+			p.hear(it.Sound.Part(i, i+1, len(it.Frames)), pts)
+		}
 		if err := p.write(ctx, frame, pts); err != nil {
 			return out, err
 		}

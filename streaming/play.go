@@ -28,6 +28,9 @@ func (r *run) play(ctx context.Context) error {
 		if it == nil {
 			return r.finish(ctx)
 		}
+		if it.Sound != nil {
+			r.hearSound(media.Sound{Channels: it.Sound.Channels}, 0) // its track is there before the first frame is
+		}
 		if err := r.awaitScreen(ctx); err != nil {
 			return err
 		}
@@ -81,6 +84,18 @@ func (r *run) show(ctx context.Context, f media.Frame, pts time.Duration) error 
 		if err := sleepUntil(ctx, time.Now().Add(r.pacer.period)); err != nil {
 			return err
 		}
+	}
+}
+
+// hearSound sends what is heard with a frame. A session goes on without its sound, and says so once.
+func (r *run) hearSound(s media.Sound, pts time.Duration) {
+	v := r.link.view()
+	if v.pub == nil || r.mute {
+		return
+	}
+	if err := v.pub.WriteSound(s, pts); errors.Is(err, media.ErrEncoder) {
+		r.mute = true
+		r.log.Warn("the session has no sound", "error", err)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 type Chunk struct {
 	Index  int
 	Frames []media.Frame
+	// Sound is what is heard while the frames are shown; nil where there is none.
+	Sound *media.Sound
 	// ControlIDs are the controls that took effect in it, Keys the keys that were held, Pose where it ended.
 	ControlIDs []string
 	Keys       string
@@ -77,12 +79,15 @@ type Join struct {
 	BitrateBitsPerSecond int
 }
 
-// Publisher is one joined room. WriteFrame is called by one goroutine, the rest by any.
+// Publisher is one joined room. WriteFrame and WriteSound are called by one goroutine, the rest by any.
 type Publisher interface {
 	// WaitSubscribed publishes the picture's track and returns when identity receives it.
 	WaitSubscribed(ctx context.Context, identity string) error
 	// WriteFrame encodes and sends one frame now; pacing is the caller's. It answers how long the encoder took.
 	WriteFrame(ctx context.Context, f media.Frame, pts time.Duration) (encode time.Duration, err error)
+	// WriteSound takes what is heard from now on, and sends it while it is. It does not wait; what cannot be sent is lost. The first call, which may have no
+	// samples, publishes the sound's track. pts is on WriteFrame's clock: a step in it is a step in what is heard.
+	WriteSound(s media.Sound, pts time.Duration) error
 	// Send publishes one message on a topic; reliable ones arrive in order.
 	Send(ctx context.Context, topic string, payload []byte, reliable bool) error
 	// Events are what happens in the room; the channel is closed when the room is lost or left, after EventLost, EventRoomDeleted or EventReplaced where

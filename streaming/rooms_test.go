@@ -27,7 +27,10 @@ type room struct {
 	clients  map[string]bool
 	messages []sent
 	frames   []frame
-	joins    int
+	sounds   []sound
+	// deaf is the answer to sound.
+	deaf  error
+	joins int
 	// slow is how long a frame takes to write, broken makes writes fail.
 	slow   time.Duration
 	broken bool
@@ -46,6 +49,13 @@ type frame struct {
 	pts   time.Duration
 	first byte
 	epoch int
+}
+
+// sound is what was heard.
+type sound struct {
+	at  time.Time
+	pts time.Duration
+	media.Sound
 }
 
 func newRooms() *rooms { return &rooms{all: map[string]*room{}, deleted: map[string]int{}} }
@@ -201,6 +211,13 @@ func (p *publisher) WaitSubscribed(ctx context.Context, _ string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+func (p *publisher) WriteSound(s media.Sound, pts time.Duration) error {
+	p.room.mu.Lock()
+	defer p.room.mu.Unlock()
+	p.room.sounds = append(p.room.sounds, sound{time.Now(), pts, s})
+	return p.room.deaf
 }
 
 func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Duration) (time.Duration, error) {

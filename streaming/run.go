@@ -38,6 +38,8 @@ type run struct {
 	shownAny bool
 	source   Source
 	openedIn time.Duration
+	// mute, which is play's alone, says that sound cannot be encoded here.
+	mute bool
 }
 
 // newRun prepares an epoch; nothing of it runs yet.
@@ -48,7 +50,7 @@ func newRun(cfg PoolConfig, c *claim, engine Engine, rooms Rooms, seat *Seat, m 
 	r.link = newLink(rooms, Join{SessionID: c.session.ID, Room: c.session.Room, Epoch: c.session.Epoch, Controller: spec.Controller,
 		Width: spec.Width, Height: spec.Height, FPS: spec.FPS, BitrateBitsPerSecond: cfg.BitrateBitsPerSecond}, cfg, r.log)
 	r.out = newOutbox(c.session.ID, r.link)
-	r.pacer = &pacer{period: time.Second / time.Duration(spec.FPS), lossless: spec.Delivery == DeliveryLossless, timeline: &timeline{}, write: r.show}
+	r.pacer = &pacer{period: time.Second / time.Duration(spec.FPS), lossless: spec.Delivery == DeliveryLossless, timeline: &timeline{}, write: r.show, hear: r.hearSound}
 	return r
 }
 

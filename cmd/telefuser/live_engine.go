@@ -83,14 +83,18 @@ func (s *liveSource) Next(ctx context.Context) (streaming.Chunk, error) {
 		return streaming.Chunk{}, liveError(err)
 	}
 	if s.bounded {
-		c.Frames = c.Frames[:min(int64(len(c.Frames)), s.left)]
+		whole := len(c.Frames)
+		c.Frames = c.Frames[:min(int64(whole), s.left)]
 		s.left -= int64(len(c.Frames))
+		if c.Sound != nil {
+			*c.Sound = c.Sound.Part(0, len(c.Frames), whole)
+		}
 	}
 	stages := make(map[string]int64, len(c.Stages))
 	for _, stage := range c.Stages {
 		stages[stage.Name] += stage.DurationNS
 	}
-	return streaming.Chunk{Index: c.Index, Frames: c.Frames, ControlIDs: c.Applied.ControlIDs, Keys: c.Applied.Keys, Pose: streaming.Pose(c.Applied.Pose),
+	return streaming.Chunk{Index: c.Index, Frames: c.Frames, Sound: c.Sound, ControlIDs: c.Applied.ControlIDs, Keys: c.Applied.Keys, Pose: streaming.Pose(c.Applied.Pose),
 		StagesNS: stages, State: c.State}, nil
 }
 

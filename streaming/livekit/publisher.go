@@ -44,6 +44,8 @@ type publisher struct {
 	mu sync.Mutex
 	// clients are who is in the room beside publishers, by identity, and since when we saw them.
 	clients map[string]time.Time
+	// speaker is the sound; nil before the first.
+	speaker *speaker
 
 	// encoding guards what follows: one frame at a time, and none while Close frees the encoder.
 	encoding sync.Mutex

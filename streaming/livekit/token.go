@@ -54,7 +54,7 @@ func (s *Server) Token(room, identity string, role streaming.Role, ttl time.Dura
 func (s *Server) publisherToken(j streaming.Join) (string, error) {
 	grant := &auth.VideoGrant{RoomJoin: true, Room: j.Room}
 	grant.SetCanPublish(true)
-	grant.SetCanPublishSources([]livekit.TrackSource{livekit.TrackSource_CAMERA})
+	grant.SetCanPublishSources([]livekit.TrackSource{livekit.TrackSource_CAMERA, livekit.TrackSource_MICROPHONE})
 	grant.SetCanPublishData(true)
 	grant.SetCanSubscribe(false)
 	grant.SetCanUpdateOwnMetadata(false)

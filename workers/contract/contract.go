@@ -96,6 +96,8 @@ type Parameter struct {
 	Max       *float64 `json:"max,omitempty"`
 	LengthMax int      `json:"length_max,omitempty"`
 	Enum      []string `json:"enum,omitempty"`
+	// Live is whether only live sessions take it.
+	Live bool `json:"live,omitempty"`
 }
 
 // The types of parameters.

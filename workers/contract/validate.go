@@ -18,6 +18,8 @@ type Input struct {
 	// DefaultWidth and DefaultHeight replace the contract's default size (pixels) where both are set, for model names of other
 	// vendors whose default is another one.
 	DefaultWidth, DefaultHeight int
+	// Live is whether it is a live session that is asked for.
+	Live bool
 }
 
 // Resolved is a checked request: everything decided but the seed, which stays open where none was given.
@@ -119,8 +121,13 @@ func (r *reading) unknownFields() {
 	}
 	sort.Strings(names)
 	for _, name := range names {
-		if _, known := r.c.Field(name); !known {
+		field, known := r.c.Field(name)
+		if !known {
 			r.fail(name, CodeUnknownParameter, "Unknown parameter: %s. The pipeline %s does not take it.", quote(name), r.c.Name)
+			return
+		}
+		if field.Live && !r.in.Live {
+			r.fail(name, CodeUnsupportedParameter, "%s is for live sessions only", name)
 			return
 		}
 	}
@@ -193,6 +200,9 @@ func (r *reading) camera() {
 // parameters reads the typed fields of the contract.
 func (r *reading) parameters() {
 	for _, parameter := range r.c.Parameters {
+		if parameter.Live && !r.in.Live {
+			continue
+		}
 		value, spelling := r.takeParameter(parameter)
 		if spelling == "" {
 			value = parameter.Default

@@ -35,6 +35,7 @@ func sample() contract.Contract {
 			{Name: "negative_prompt", Type: contract.TypeString, LengthMax: 10},
 			{Name: "mode", Type: contract.TypeString, Enum: []string{"fast", "fine"}, Default: "fast"},
 			{Name: "loop", Type: contract.TypeBoolean},
+			{Name: "sound", Type: contract.TypeBoolean, Default: true, Live: true},
 		},
 		Camera: true, SessionsMax: 1,
 	}
@@ -42,6 +43,21 @@ func sample() contract.Contract {
 
 func validate(fields map[string]any) (contract.Resolved, error) {
 	return contract.Validate(sample(), contract.Input{Inputs: []string{"prompt"}, Fields: fields})
+}
+
+// TestLiveParametersAreForLiveSessions: files refuse them and have none of their defaults.
+func TestLiveParametersAreForLiveSessions(t *testing.T) {
+	_, err := validate(map[string]any{"sound": true})
+	var fault *contract.Error
+	if !errors.As(err, &fault) || fault.Param != "sound" || fault.Code != contract.CodeUnsupportedParameter {
+		t.Errorf("a file with sound: %v", err)
+	}
+	for value, want := range map[any]any{nil: true, "false": false} {
+		got, err := contract.Validate(sample(), contract.Input{Inputs: []string{"prompt"}, Fields: map[string]any{"sound": value}, Live: true})
+		if err != nil || got.Parameters["sound"] != want {
+			t.Errorf("a live session with %v: %v, %v", value, got.Parameters, err)
+		}
+	}
 }
 
 func TestDefaults(t *testing.T) {

@@ -157,6 +157,9 @@ func chunkToWire(c pipeline.Chunk) *enginepb.Chunk {
 		Index: int32(c.Index), Frames: int32(len(c.Frames)), ControlIds: c.Applied.ControlIDs, Keys: c.Applied.Keys,
 		Pose: poseToWire(c.Applied.Pose), State: c.State,
 	}
+	if c.Sound != nil {
+		out.Sound = &enginepb.Sound{Channels: int32(c.Sound.Channels), Pcm: c.Sound.Bytes()}
+	}
 	for _, stage := range c.Stages {
 		out.Stages = append(out.Stages, &enginepb.Stage{Name: stage.Name, DurationNs: stage.DurationNS})
 	}
@@ -169,6 +172,13 @@ func chunkFromWire(in *enginepb.Chunk, frames []media.Frame) (pipeline.Chunk, er
 	}
 	c := pipeline.Chunk{Index: int(in.GetIndex()), Frames: frames, State: in.GetState()}
 	c.Applied = pipeline.Applied{ControlIDs: in.GetControlIds(), Keys: in.GetKeys(), Pose: poseFromWire(in.GetPose())}
+	if in.GetSound() != nil {
+		sound, err := media.SoundFromBytes(int(in.GetSound().GetChannels()), in.GetSound().GetPcm())
+		if err != nil {
+			return pipeline.Chunk{}, err
+		}
+		c.Sound = &sound
+	}
 	for _, stage := range in.GetStages() {
 		c.Stages = append(c.Stages, pipeline.StageFact{Name: stage.GetName(), DurationNS: stage.GetDurationNs()})
 	}

@@ -6,9 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"unsafe"
-
-	"github.com/ebitengine/purego"
 )
 
 // vp8Install says what to do when there is no usable libvpx.
@@ -48,24 +45,12 @@ func abisOf(version int) []vpxABI {
 	})
 }
 
-// vpxProc is the address of a C function.
-type vpxProc uintptr
-
-// call calls the function with integer and pointer arguments. A Go pointer must be converted in the call itself, so that the compiler keeps what it
-// points to alive and in place.
-//
-//go:uintptrescapes
-func (p vpxProc) call(args ...uintptr) uintptr {
-	r, _, _ := purego.SyscallN(uintptr(p), args...)
-	return r
-}
-
-// vpxLibrary is one loaded libvpx. It is never closed: its code may still be on some thread's stack.
+// vpxLibrary is one loaded libvpx.
 type vpxLibrary struct {
 	name string
 	abis []vpxABI
 
-	version, versionText, vp8, configDefault, open, control, encode, packets, destroy, wrap, errText, errDetail vpxProc
+	version, versionText, vp8, configDefault, open, control, encode, packets, destroy, wrap, errText, errDetail cProc
 }
 
 // loadVPX finds a libvpx of a known release.
@@ -89,48 +74,20 @@ func loadVPX() (*vpxLibrary, error) {
 	return nil, fmt.Errorf("%w: %s: %s", ErrEncoder, strings.Join(why, "; "), vp8Install)
 }
 
-// errNotInstalled means that there is no library of a name.
-var errNotInstalled = errors.New("not installed")
-
 func openVPX(name string) (*vpxLibrary, error) {
-	handle, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %v", name, errNotInstalled, err)
-	}
 	lib := &vpxLibrary{name: name}
-	for symbol, dst := range map[string]*vpxProc{
+	err := openLibrary(name, map[string]*cProc{
 		"vpx_codec_version": &lib.version, "vpx_codec_version_str": &lib.versionText, "vpx_codec_vp8_cx": &lib.vp8,
 		"vpx_codec_enc_config_default": &lib.configDefault, "vpx_codec_enc_init_ver": &lib.open, "vpx_codec_control_": &lib.control,
 		"vpx_codec_encode": &lib.encode, "vpx_codec_get_cx_data": &lib.packets, "vpx_codec_destroy": &lib.destroy, "vpx_img_wrap": &lib.wrap,
 		"vpx_codec_err_to_string": &lib.errText, "vpx_codec_error_detail": &lib.errDetail,
-	} {
-		p, err := purego.Dlsym(handle, symbol)
-		if err != nil || p == 0 {
-			return nil, fmt.Errorf("%s has no %s", name, symbol)
-		}
-		*dst = vpxProc(p)
+	})
+	if err != nil {
+		return nil, err
 	}
 	lib.abis = abisOf(int(lib.version.call()))
 	if len(lib.abis) == 0 {
 		return nil, fmt.Errorf("%s is the unknown release %s", name, cString(lib.versionText.call()))
 	}
 	return lib, nil
-}
-
-// cString copies a text that C owns; empty for a null pointer.
-func cString(p uintptr) string {
-	if p == 0 {
-		return ""
-	}
-	start := cPointer(p)
-	n := 0
-	for *(*byte)(unsafe.Add(start, n)) != 0 {
-		n++
-	}
-	return string(unsafe.Slice((*byte)(start), n))
-}
-
-// cPointer turns an address of C's memory into a pointer. The collector knows nothing of that memory and leaves it alone.
-func cPointer(p uintptr) unsafe.Pointer {
-	return *(*unsafe.Pointer)(unsafe.Pointer(&p))
 }

@@ -80,6 +80,8 @@ type Control struct {
 type Chunk struct {
 	Index  int
 	Frames []media.Frame
+	// Sound is what is heard while the frames are shown; nil where there is none. A pipeline has it in every chunk of a session or in none.
+	Sound *media.Sound
 	// Applied is the snapshot of controls that the chunk was made with.
 	Applied Applied
 	// Stages are durations in nanoseconds on the monotonic clock, device-synchronised at their edges.

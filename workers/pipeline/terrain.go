@@ -66,6 +66,9 @@ func (t *Terrain) Open(ctx context.Context, req Request) (Session, error) {
 	if err := s.start(ctx, req, t); err != nil {
 		return nil, terrainError(err)
 	}
+	if wantsSound(req) {
+		return newSoundSession(s, req), nil
+	}
 	return s, nil
 }
 

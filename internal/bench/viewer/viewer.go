@@ -36,6 +36,8 @@ type Message struct {
 type Options struct {
 	// Keep keeps every frame for Frames and IVF.
 	Keep bool
+	// KeepSound keeps every packet of sound for Sounds.
+	KeepSound bool
 	// OnFrame is called with every frame, from one goroutine, and must not wait.
 	OnFrame func(Frame)
 }
@@ -47,6 +49,8 @@ type Stats struct {
 	Lost, MessagesDropped int
 	// First is when the first frame was there; zero before.
 	First time.Time
+	// Sounds counts the packets of sound, each with one Opus frame.
+	Sounds int
 }
 
 // Viewer is one participant who watches. Its methods may be called at the same time.
@@ -61,6 +65,7 @@ type Viewer struct {
 	mu    sync.Mutex
 	stats Stats
 	kept  []Frame
+	heard []Sound
 	// changed is closed and made anew at every frame.
 	changed chan struct{}
 	ask     func()
@@ -85,6 +90,8 @@ func Join(ctx context.Context, url, token string, o Options) (*Viewer, error) {
 
 func (v *Viewer) onTrack(t *webrtc.TrackRemote, _ *lksdk.RemoteTrackPublication, from *lksdk.RemoteParticipant) {
 	if t.Kind() != webrtc.RTPCodecTypeVideo {
+		v.readers.Add(1)
+		go v.listen(t)
 		return
 	}
 	v.mu.Lock()

@@ -1003,12 +1003,14 @@ type Chunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Index int32                  `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	// frames is how many frames were sent for it, so that a lost one is noticed.
-	Frames        int32    `protobuf:"varint,2,opt,name=frames,proto3" json:"frames,omitempty"`
-	ControlIds    []string `protobuf:"bytes,3,rep,name=control_ids,json=controlIds,proto3" json:"control_ids,omitempty"`
-	Keys          string   `protobuf:"bytes,4,opt,name=keys,proto3" json:"keys,omitempty"`
-	Pose          *Pose    `protobuf:"bytes,5,opt,name=pose,proto3" json:"pose,omitempty"`
-	Stages        []*Stage `protobuf:"bytes,6,rep,name=stages,proto3" json:"stages,omitempty"`
-	State         []byte   `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
+	Frames     int32    `protobuf:"varint,2,opt,name=frames,proto3" json:"frames,omitempty"`
+	ControlIds []string `protobuf:"bytes,3,rep,name=control_ids,json=controlIds,proto3" json:"control_ids,omitempty"`
+	Keys       string   `protobuf:"bytes,4,opt,name=keys,proto3" json:"keys,omitempty"`
+	Pose       *Pose    `protobuf:"bytes,5,opt,name=pose,proto3" json:"pose,omitempty"`
+	Stages     []*Stage `protobuf:"bytes,6,rep,name=stages,proto3" json:"stages,omitempty"`
+	State      []byte   `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
+	// sound is what is heard while the frames are shown; absent where there is none.
+	Sound         *Sound `protobuf:"bytes,9,opt,name=sound,proto3" json:"sound,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1092,6 +1094,67 @@ func (x *Chunk) GetState() []byte {
 	return nil
 }
 
+func (x *Chunk) GetSound() *Sound {
+	if x != nil {
+		return x.Sound
+	}
+	return nil
+}
+
+// Sound is PCM of 48000 samples a second and channel, 16 bits each, the low byte first, those of one moment after another. It begins with the first
+// frame of its chunk and ends with the last.
+type Sound struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Channels      int32                  `protobuf:"varint,1,opt,name=channels,proto3" json:"channels,omitempty"`
+	Pcm           []byte                 `protobuf:"bytes,2,opt,name=pcm,proto3" json:"pcm,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sound) Reset() {
+	*x = Sound{}
+	mi := &file_engine_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sound) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sound) ProtoMessage() {}
+
+func (x *Sound) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sound.ProtoReflect.Descriptor instead.
+func (*Sound) Descriptor() ([]byte, []int) {
+	return file_engine_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Sound) GetChannels() int32 {
+	if x != nil {
+		return x.Channels
+	}
+	return 0
+}
+
+func (x *Sound) GetPcm() []byte {
+	if x != nil {
+		return x.Pcm
+	}
+	return nil
+}
+
 type Stage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1102,7 +1165,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_engine_proto_msgTypes[17]
+	mi := &file_engine_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1114,7 +1177,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[17]
+	mi := &file_engine_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1127,7 +1190,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{17}
+	return file_engine_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Stage) GetName() string {
@@ -1153,7 +1216,7 @@ type CloseSessionRequest struct {
 
 func (x *CloseSessionRequest) Reset() {
 	*x = CloseSessionRequest{}
-	mi := &file_engine_proto_msgTypes[18]
+	mi := &file_engine_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1165,7 +1228,7 @@ func (x *CloseSessionRequest) String() string {
 func (*CloseSessionRequest) ProtoMessage() {}
 
 func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[18]
+	mi := &file_engine_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1178,7 +1241,7 @@ func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionRequest) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{18}
+	return file_engine_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CloseSessionRequest) GetSessionId() string {
@@ -1196,7 +1259,7 @@ type CloseSessionResponse struct {
 
 func (x *CloseSessionResponse) Reset() {
 	*x = CloseSessionResponse{}
-	mi := &file_engine_proto_msgTypes[19]
+	mi := &file_engine_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +1271,7 @@ func (x *CloseSessionResponse) String() string {
 func (*CloseSessionResponse) ProtoMessage() {}
 
 func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[19]
+	mi := &file_engine_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +1284,7 @@ func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{19}
+	return file_engine_proto_rawDescGZIP(), []int{20}
 }
 
 type HealthRequest struct {
@@ -1232,7 +1295,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_engine_proto_msgTypes[20]
+	mi := &file_engine_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1244,7 +1307,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[20]
+	mi := &file_engine_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1257,7 +1320,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{20}
+	return file_engine_proto_rawDescGZIP(), []int{21}
 }
 
 type Heartbeat struct {
@@ -1273,7 +1336,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_engine_proto_msgTypes[21]
+	mi := &file_engine_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1348,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[21]
+	mi := &file_engine_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1361,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{21}
+	return file_engine_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Heartbeat) GetBusy() bool {
@@ -1330,7 +1393,7 @@ type ShutdownRequest struct {
 
 func (x *ShutdownRequest) Reset() {
 	*x = ShutdownRequest{}
-	mi := &file_engine_proto_msgTypes[22]
+	mi := &file_engine_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1342,7 +1405,7 @@ func (x *ShutdownRequest) String() string {
 func (*ShutdownRequest) ProtoMessage() {}
 
 func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[22]
+	mi := &file_engine_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1355,7 +1418,7 @@ func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownRequest.ProtoReflect.Descriptor instead.
 func (*ShutdownRequest) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{22}
+	return file_engine_proto_rawDescGZIP(), []int{23}
 }
 
 type ShutdownResponse struct {
@@ -1366,7 +1429,7 @@ type ShutdownResponse struct {
 
 func (x *ShutdownResponse) Reset() {
 	*x = ShutdownResponse{}
-	mi := &file_engine_proto_msgTypes[23]
+	mi := &file_engine_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1378,7 +1441,7 @@ func (x *ShutdownResponse) String() string {
 func (*ShutdownResponse) ProtoMessage() {}
 
 func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[23]
+	mi := &file_engine_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1391,7 +1454,7 @@ func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownResponse.ProtoReflect.Descriptor instead.
 func (*ShutdownResponse) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{23}
+	return file_engine_proto_rawDescGZIP(), []int{24}
 }
 
 var File_engine_proto protoreflect.FileDescriptor
@@ -1465,7 +1528,7 @@ const file_engine_proto_rawDesc = "" +
 	"\x05Frame\x12\x14\n" +
 	"\x05width\x18\x01 \x01(\x05R\x05width\x12\x16\n" +
 	"\x06height\x18\x02 \x01(\x05R\x06height\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data\"\xe3\x01\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\"\x95\x02\n" +
 	"\x05Chunk\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x16\n" +
 	"\x06frames\x18\x02 \x01(\x05R\x06frames\x12\x1f\n" +
@@ -1474,7 +1537,11 @@ const file_engine_proto_rawDesc = "" +
 	"\x04keys\x18\x04 \x01(\tR\x04keys\x12-\n" +
 	"\x04pose\x18\x05 \x01(\v2\x19.telefuser.engine.v1.PoseR\x04pose\x122\n" +
 	"\x06stages\x18\x06 \x03(\v2\x1a.telefuser.engine.v1.StageR\x06stages\x12\x14\n" +
-	"\x05state\x18\a \x01(\fR\x05state\"<\n" +
+	"\x05state\x18\a \x01(\fR\x05state\x120\n" +
+	"\x05sound\x18\t \x01(\v2\x1a.telefuser.engine.v1.SoundR\x05sound\"5\n" +
+	"\x05Sound\x12\x1a\n" +
+	"\bchannels\x18\x01 \x01(\x05R\bchannels\x12\x10\n" +
+	"\x03pcm\x18\x02 \x01(\fR\x03pcm\"<\n" +
 	"\x05Stage\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
 	"\vduration_ns\x18\x02 \x01(\x03R\n" +
@@ -1512,7 +1579,7 @@ func file_engine_proto_rawDescGZIP() []byte {
 	return file_engine_proto_rawDescData
 }
 
-var file_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_engine_proto_goTypes = []any{
 	(*DescribeRequest)(nil),      // 0: telefuser.engine.v1.DescribeRequest
 	(*DescribeResponse)(nil),     // 1: telefuser.engine.v1.DescribeResponse
@@ -1531,13 +1598,14 @@ var file_engine_proto_goTypes = []any{
 	(*NextResponse)(nil),         // 14: telefuser.engine.v1.NextResponse
 	(*Frame)(nil),                // 15: telefuser.engine.v1.Frame
 	(*Chunk)(nil),                // 16: telefuser.engine.v1.Chunk
-	(*Stage)(nil),                // 17: telefuser.engine.v1.Stage
-	(*CloseSessionRequest)(nil),  // 18: telefuser.engine.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil), // 19: telefuser.engine.v1.CloseSessionResponse
-	(*HealthRequest)(nil),        // 20: telefuser.engine.v1.HealthRequest
-	(*Heartbeat)(nil),            // 21: telefuser.engine.v1.Heartbeat
-	(*ShutdownRequest)(nil),      // 22: telefuser.engine.v1.ShutdownRequest
-	(*ShutdownResponse)(nil),     // 23: telefuser.engine.v1.ShutdownResponse
+	(*Sound)(nil),                // 17: telefuser.engine.v1.Sound
+	(*Stage)(nil),                // 18: telefuser.engine.v1.Stage
+	(*CloseSessionRequest)(nil),  // 19: telefuser.engine.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil), // 20: telefuser.engine.v1.CloseSessionResponse
+	(*HealthRequest)(nil),        // 21: telefuser.engine.v1.HealthRequest
+	(*Heartbeat)(nil),            // 22: telefuser.engine.v1.Heartbeat
+	(*ShutdownRequest)(nil),      // 23: telefuser.engine.v1.ShutdownRequest
+	(*ShutdownResponse)(nil),     // 24: telefuser.engine.v1.ShutdownResponse
 }
 var file_engine_proto_depIdxs = []int32{
 	6,  // 0: telefuser.engine.v1.OpenRequest.request:type_name -> telefuser.engine.v1.Request
@@ -1549,28 +1617,29 @@ var file_engine_proto_depIdxs = []int32{
 	15, // 6: telefuser.engine.v1.NextResponse.frame:type_name -> telefuser.engine.v1.Frame
 	16, // 7: telefuser.engine.v1.NextResponse.chunk:type_name -> telefuser.engine.v1.Chunk
 	10, // 8: telefuser.engine.v1.Chunk.pose:type_name -> telefuser.engine.v1.Pose
-	17, // 9: telefuser.engine.v1.Chunk.stages:type_name -> telefuser.engine.v1.Stage
-	0,  // 10: telefuser.engine.v1.Engine.Describe:input_type -> telefuser.engine.v1.DescribeRequest
-	2,  // 11: telefuser.engine.v1.Engine.Load:input_type -> telefuser.engine.v1.LoadRequest
-	4,  // 12: telefuser.engine.v1.Engine.Open:input_type -> telefuser.engine.v1.OpenRequest
-	11, // 13: telefuser.engine.v1.Engine.Control:input_type -> telefuser.engine.v1.ControlRequest
-	13, // 14: telefuser.engine.v1.Engine.Next:input_type -> telefuser.engine.v1.NextRequest
-	18, // 15: telefuser.engine.v1.Engine.CloseSession:input_type -> telefuser.engine.v1.CloseSessionRequest
-	20, // 16: telefuser.engine.v1.Engine.Health:input_type -> telefuser.engine.v1.HealthRequest
-	22, // 17: telefuser.engine.v1.Engine.Shutdown:input_type -> telefuser.engine.v1.ShutdownRequest
-	1,  // 18: telefuser.engine.v1.Engine.Describe:output_type -> telefuser.engine.v1.DescribeResponse
-	3,  // 19: telefuser.engine.v1.Engine.Load:output_type -> telefuser.engine.v1.LoadProgress
-	5,  // 20: telefuser.engine.v1.Engine.Open:output_type -> telefuser.engine.v1.OpenResponse
-	12, // 21: telefuser.engine.v1.Engine.Control:output_type -> telefuser.engine.v1.ControlResponse
-	14, // 22: telefuser.engine.v1.Engine.Next:output_type -> telefuser.engine.v1.NextResponse
-	19, // 23: telefuser.engine.v1.Engine.CloseSession:output_type -> telefuser.engine.v1.CloseSessionResponse
-	21, // 24: telefuser.engine.v1.Engine.Health:output_type -> telefuser.engine.v1.Heartbeat
-	23, // 25: telefuser.engine.v1.Engine.Shutdown:output_type -> telefuser.engine.v1.ShutdownResponse
-	18, // [18:26] is the sub-list for method output_type
-	10, // [10:18] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	18, // 9: telefuser.engine.v1.Chunk.stages:type_name -> telefuser.engine.v1.Stage
+	17, // 10: telefuser.engine.v1.Chunk.sound:type_name -> telefuser.engine.v1.Sound
+	0,  // 11: telefuser.engine.v1.Engine.Describe:input_type -> telefuser.engine.v1.DescribeRequest
+	2,  // 12: telefuser.engine.v1.Engine.Load:input_type -> telefuser.engine.v1.LoadRequest
+	4,  // 13: telefuser.engine.v1.Engine.Open:input_type -> telefuser.engine.v1.OpenRequest
+	11, // 14: telefuser.engine.v1.Engine.Control:input_type -> telefuser.engine.v1.ControlRequest
+	13, // 15: telefuser.engine.v1.Engine.Next:input_type -> telefuser.engine.v1.NextRequest
+	19, // 16: telefuser.engine.v1.Engine.CloseSession:input_type -> telefuser.engine.v1.CloseSessionRequest
+	21, // 17: telefuser.engine.v1.Engine.Health:input_type -> telefuser.engine.v1.HealthRequest
+	23, // 18: telefuser.engine.v1.Engine.Shutdown:input_type -> telefuser.engine.v1.ShutdownRequest
+	1,  // 19: telefuser.engine.v1.Engine.Describe:output_type -> telefuser.engine.v1.DescribeResponse
+	3,  // 20: telefuser.engine.v1.Engine.Load:output_type -> telefuser.engine.v1.LoadProgress
+	5,  // 21: telefuser.engine.v1.Engine.Open:output_type -> telefuser.engine.v1.OpenResponse
+	12, // 22: telefuser.engine.v1.Engine.Control:output_type -> telefuser.engine.v1.ControlResponse
+	14, // 23: telefuser.engine.v1.Engine.Next:output_type -> telefuser.engine.v1.NextResponse
+	20, // 24: telefuser.engine.v1.Engine.CloseSession:output_type -> telefuser.engine.v1.CloseSessionResponse
+	22, // 25: telefuser.engine.v1.Engine.Health:output_type -> telefuser.engine.v1.Heartbeat
+	24, // 26: telefuser.engine.v1.Engine.Shutdown:output_type -> telefuser.engine.v1.ShutdownResponse
+	19, // [19:27] is the sub-list for method output_type
+	11, // [11:19] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_engine_proto_init() }
@@ -1589,7 +1658,7 @@ func file_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_proto_rawDesc), len(file_engine_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -34,3 +34,15 @@ func TestOtherLibrariesAreNotTakenForVPX(t *testing.T) {
 		t.Errorf("another library: %v", err)
 	}
 }
+
+func TestOtherLibrariesAreNotTakenForOpus(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("libraries have these names on Linux only")
+	}
+	if _, err := openOpus("libno-such-library.so.1"); !errors.Is(err, errNotInstalled) {
+		t.Errorf("no library: %v", err)
+	}
+	if _, err := openOpus("libc.so.6"); err == nil || !strings.Contains(err.Error(), "has no opus_") {
+		t.Errorf("another library: %v", err)
+	}
+}

@@ -1,0 +1,110 @@
+package livekit_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"telefuser/internal/bench/viewer"
+	"telefuser/streaming"
+	"telefuser/streaming/livekit"
+	"telefuser/workers/media"
+)
+
+// hum is what is heard while one frame is shown.
+func hum(index int) media.Sound {
+	s := media.Sound{Channels: 1}
+	for i := range media.SoundRate / fps {
+		s.PCM = append(s.PCM, int16(9000*math.Sin(float64(index*media.SoundRate/fps+i)*2*math.Pi*220/media.SoundRate)))
+	}
+	return s
+}
+
+// playAloud plays frames with their sound, in real time.
+func playAloud(t *testing.T, p streaming.Publisher, frames int) {
+	t.Helper()
+	ticker := time.NewTicker(time.Second / fps)
+	defer ticker.Stop()
+	for i := range frames {
+		pts := time.Duration(i) * time.Second / fps
+		if err := p.WriteSound(hum(i), pts); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.WriteFrame(t.Context(), picture(i), pts); err != nil {
+			t.Fatal(err)
+		}
+		<-ticker.C
+	}
+}
+
+func TestSoundArrivesBesideThePicture(t *testing.T) {
+	if err := media.CheckOpus(t.Context()); err != nil {
+		t.Skip(err)
+	}
+	s := start(t)
+	room := s.room(t)
+	v := s.watch(t, room, "controller", streaming.RoleController, viewer.Options{Keep: true, KeepSound: true})
+	p := s.publish(t, joinOf(room, 1))
+	if err := p.WriteSound(media.Sound{Channels: 1}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.WaitSubscribed(within(t, patience), "controller"); err != nil {
+		t.Fatal(err)
+	}
+	const frames = 64
+	playAloud(t, p, frames)
+	if err := v.WaitFrames(within(t, patience), frames); err != nil {
+		t.Fatal(err)
+	}
+	// What is heard before the track is set up is lost; the rest comes without a gap.
+	const packets = frames * int(time.Second/fps) / int(media.OpusFrame)
+	if err := v.WaitSounds(within(t, patience), packets/2); err != nil {
+		t.Fatal(err)
+	}
+	sounds := v.Sounds()
+	for i, one := range sounds {
+		if len(one.Data) < 2 || i > 0 && one.Timestamp-sounds[i-1].Timestamp != media.OpusFrameMoments {
+			t.Errorf("packet %d has %d bytes at %d", i, len(one.Data), one.Timestamp)
+		}
+	}
+	t.Logf("%d of %d packets; the sound is %s behind the picture", len(sounds), packets, behind(v.Frames(), sounds))
+}
+
+// behind is how much later than the picture the sound arrives, by the times on the wire, both counted from their last, which belong together.
+func behind(frames []viewer.Frame, sounds []viewer.Sound) time.Duration {
+	var picture, sound []float64
+	for _, f := range frames {
+		picture = append(picture, float64(f.At.UnixNano())-float64(f.Timestamp-frames[len(frames)-1].Timestamp+1<<31)/90_000*1e9)
+	}
+	for _, s := range sounds {
+		sound = append(sound, float64(s.At.UnixNano())-float64(s.Timestamp-sounds[len(sounds)-1].Timestamp+1<<31)/48_000*1e9)
+	}
+	slices.Sort(picture)
+	slices.Sort(sound)
+	zero := float64(1<<31) * 1e9
+	last := sound[len(sound)/2] + zero/48_000 - picture[len(picture)/2] - zero/90_000
+	// The last packet ends when the last frame does, up to what is left over for the next one.
+	return time.Duration(last) - time.Second/fps + media.OpusFrame
+}
+
+func TestSoundOfAClosedRoomIsRefused(t *testing.T) {
+	if err := media.CheckOpus(t.Context()); err != nil {
+		t.Skip(err)
+	}
+	s := start(t)
+	p := s.publish(t, joinOf(s.room(t), 1))
+	if err := p.WriteSound(hum(0), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.WriteSound(media.Sound{Channels: 2, PCM: make([]int16, 2)}, 0); !errors.Is(err, livekit.ErrInvalid) {
+		t.Errorf("two channels in a stream of one: %v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.WriteSound(hum(1), 0); !errors.Is(err, livekit.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
