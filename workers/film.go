@@ -37,6 +37,8 @@ type reel struct {
 	inference time.Duration
 	encode    time.Duration
 	half      bool
+	// timing is that of the last chunk.
+	timing *pipeline.Timing
 }
 
 // film generates and encodes the video. When it returns, the engine is free of the session or gone.
@@ -113,6 +115,8 @@ func (r *reel) take(chunk pipeline.Chunk) error {
 		return fmt.Errorf("%w: more than %d", errShort, total)
 	}
 	r.noteStages(chunk.Stages)
+	a.worker.metrics.timing.note(a.spec.Pipeline, chunk.Timing, r.timing)
+	r.timing = chunk.Timing
 	started := time.Now()
 	for _, f := range chunk.Frames {
 		if r.frames <= total/2 {

@@ -22,6 +22,7 @@ type metrics struct {
 	ready    *prometheus.GaugeVec
 	lost     *prometheus.GaugeVec
 	aside    *prometheus.GaugeVec
+	timing   *timingMetrics
 }
 
 // durationBuckets reach from a tenth of a second to an hour.
@@ -30,7 +31,9 @@ var durationBuckets = []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 
 // newMetrics makes and registers the collectors; a second worker on the same registry shares them.
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	m := &metrics{}
-	return m, errors.Join(
+	var failed error
+	m.timing, failed = newTimingMetrics(r)
+	return m, errors.Join(failed,
 		register(r, &m.tasks, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "telefuser_worker_attempts_total", Help: "Attempts that ended, by outcome.",
 		}, []string{"pipeline", "outcome"})),

@@ -225,7 +225,11 @@ func sendChunk(stream grpc.ServerStream, chunk pipeline.Chunk) error {
 			return fmt.Errorf("engine: send frame: %w", err)
 		}
 	}
-	end := &enginepb.NextResponse{Part: &enginepb.NextResponse_Chunk{Chunk: chunkToWire(chunk)}}
+	facts, err := chunkToWire(chunk)
+	if err != nil {
+		return err
+	}
+	end := &enginepb.NextResponse{Part: &enginepb.NextResponse_Chunk{Chunk: facts}}
 	if err := stream.SendMsg(end); err != nil {
 		return fmt.Errorf("engine: send chunk: %w", err)
 	}

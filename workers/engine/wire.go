@@ -132,6 +132,9 @@ func controlToWire(session string, c pipeline.Control) *enginepb.ControlRequest 
 	if c.Pose != nil {
 		out.Pose = poseToWire(*c.Pose)
 	}
+	for _, pose := range c.Path {
+		out.Path = append(out.Path, poseToWire(pose))
+	}
 	return out
 }
 
@@ -140,6 +143,9 @@ func controlFromWire(in *enginepb.ControlRequest) pipeline.Control {
 	if in.GetPose() != nil {
 		pose := poseFromWire(in.GetPose())
 		c.Pose = &pose
+	}
+	for _, pose := range in.GetPath() {
+		c.Path = append(c.Path, poseFromWire(pose))
 	}
 	return c
 }
@@ -152,7 +158,7 @@ func poseFromWire(p *enginepb.Pose) pipeline.Pose {
 	return pipeline.Pose{X: p.GetX(), Y: p.GetY(), Z: p.GetZ(), Yaw: p.GetYaw(), Pitch: p.GetPitch()}
 }
 
-func chunkToWire(c pipeline.Chunk) *enginepb.Chunk {
+func chunkToWire(c pipeline.Chunk) (*enginepb.Chunk, error) {
 	out := &enginepb.Chunk{
 		Index: int32(c.Index), Frames: int32(len(c.Frames)), ControlIds: c.Applied.ControlIDs, Keys: c.Applied.Keys,
 		Pose: poseToWire(c.Applied.Pose), State: c.State,
@@ -163,7 +169,13 @@ func chunkToWire(c pipeline.Chunk) *enginepb.Chunk {
 	for _, stage := range c.Stages {
 		out.Stages = append(out.Stages, &enginepb.Stage{Name: stage.Name, DurationNs: stage.DurationNS})
 	}
-	return out
+	if c.Timing != nil {
+		var err error
+		if out.TimingJson, err = json.Marshal(c.Timing); err != nil {
+			return nil, fmt.Errorf("engine: timing: %w", err)
+		}
+	}
+	return out, nil
 }
 
 func chunkFromWire(in *enginepb.Chunk, frames []media.Frame) (pipeline.Chunk, error) {
@@ -181,6 +193,11 @@ func chunkFromWire(in *enginepb.Chunk, frames []media.Frame) (pipeline.Chunk, er
 	}
 	for _, stage := range in.GetStages() {
 		c.Stages = append(c.Stages, pipeline.StageFact{Name: stage.GetName(), DurationNS: stage.GetDurationNs()})
+	}
+	if raw := in.GetTimingJson(); len(raw) > 0 {
+		if err := json.Unmarshal(raw, &c.Timing); err != nil {
+			return c, fmt.Errorf("timing: %w", err)
+		}
 	}
 	return c, nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"telefuser/workers/contract"
+	"telefuser/workers/models/terrain"
 )
 
 // controls turns what a viewer sends between two chunks into what the next chunk does. The newest snapshot of held keys wins and the
@@ -18,8 +19,12 @@ type controls struct {
 
 	prompt *string
 	pose   *Pose
+	path   []Pose
 	reset  bool
 }
+
+// PathPosesMax bounds the poses of one control.
+const PathPosesMax = terrain.PathPosesMax
 
 // snapshot is a set of held keys and the control that brought it.
 type snapshot struct {
@@ -34,6 +39,14 @@ func (c *controls) put(control Control) error {
 	if control.Pose != nil && !validPose(*control.Pose) {
 		return fmt.Errorf("%w: pose out of range", ErrInvalid)
 	}
+	if len(control.Path) > PathPosesMax || control.Pose != nil && len(control.Path) > 0 {
+		return fmt.Errorf("%w: a path of %d poses", ErrInvalid, len(control.Path))
+	}
+	for _, pose := range control.Path {
+		if !validPose(pose) {
+			return fmt.Errorf("%w: pose out of range", ErrInvalid)
+		}
+	}
 	if control.Keys != nil {
 		c.putKeys(snapshot{keys: *control.Keys, id: control.ID})
 	} else if control.ID != "" {
@@ -42,11 +55,8 @@ func (c *controls) put(control Control) error {
 	if control.Prompt != nil {
 		c.prompt = control.Prompt
 	}
-	switch {
-	case control.Reset:
-		c.reset, c.pose = true, nil
-	case control.Pose != nil:
-		c.reset, c.pose = false, control.Pose
+	if control.Reset || control.Pose != nil || len(control.Path) > 0 {
+		c.reset, c.pose, c.path = control.Reset, control.Pose, control.Path
 	}
 	return nil
 }
@@ -84,15 +94,27 @@ func released(before, after string) bool {
 	return len(after) < len(before) && strings.Trim(after, before) == ""
 }
 
-// take answers the keys for the next chunk and the controls that take effect with it.
-func (c *controls) take() (keys string, ids []string) {
-	ids, c.ids = c.ids, nil
+// take answers what the next chunk does and the controls that take effect with it.
+func (c *controls) take() steering {
+	s := steering{ids: c.ids, prompt: c.prompt, pose: c.pose, path: c.path, reset: c.reset}
+	c.ids, c.prompt, c.pose, c.path, c.reset = nil, nil, nil, nil, false
 	if c.next != nil {
 		c.keys = c.next.keys
 		if c.next.id != "" {
-			ids = append(ids, c.next.id)
+			s.ids = append(s.ids, c.next.id)
 		}
 	}
 	c.next, c.release = c.release, nil
-	return c.keys, ids
+	s.keys = c.keys
+	return s
+}
+
+// steering is what one chunk is made with.
+type steering struct {
+	keys   string
+	ids    []string
+	prompt *string
+	pose   *Pose
+	path   []Pose
+	reset  bool
 }

@@ -21,7 +21,8 @@ type Pipeline interface {
 
 // Session is one run of a pipeline, batch or live.
 type Session interface {
-	// Control feeds a live session; the newest wins. It takes effect at the next chunk border.
+	// Control feeds a live session; the newest wins. It takes effect at the next chunk border. A session that goes on from a live one's state holds the
+	// keys that were held.
 	Control(ctx context.Context, c Control) error
 	// Next makes the next chunk. It answers io.EOF after the last one of a bounded request.
 	Next(ctx context.Context) (Chunk, error)
@@ -72,6 +73,10 @@ type Control struct {
 	Prompt *string `json:"prompt,omitempty"`
 	// Pose puts the camera somewhere.
 	Pose *Pose `json:"pose,omitempty"`
+	// Path leads the camera through at most PathPosesMax poses, in order, one for each latent interval of four frames, from where it is; the first
+	// frame of a session is an interval of its own. Held keys move the camera again after the last one. Of Pose, Path and Reset the newest wins, also
+	// over a path that is under way.
+	Path []Pose `json:"path,omitempty"`
 	// Reset goes back to the first pose.
 	Reset bool `json:"reset,omitempty"`
 }
@@ -86,6 +91,8 @@ type Chunk struct {
 	Applied Applied
 	// Stages are durations in nanoseconds on the monotonic clock, device-synchronised at their edges.
 	Stages []StageFact
+	// Timing is what the stage scheduler saw of the chunk; nil for a pipeline that does not run on it.
+	Timing *Timing
 	// State lets a later request continue from the end of this chunk; nil where the pipeline cannot.
 	State []byte
 }

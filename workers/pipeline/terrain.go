@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"telefuser/workers/contract"
 	"telefuser/workers/models/terrain"
@@ -17,7 +18,11 @@ type Terrain struct {
 	// device is the GPU's ordinal, or nil for the processor; cuda is open between Load and Close.
 	device *int
 	cuda   *terrain.CUDA
+	// opened is cuda for those who only look.
+	opened atomic.Pointer[terrain.CUDA]
 	faults terrainFaults
+	// stages run the sessions, from the first Open to Close.
+	stages *terrainStages
 }
 
 // NewTerrain makes the pipeline for the processor. Its sessions use as many goroutines as GOMAXPROCS allows; their number changes no byte.
@@ -48,6 +53,7 @@ func (t *Terrain) Load(ctx context.Context, report func(share float64)) error {
 			return deviceLoadError(err)
 		}
 		t.cuda = cuda
+		t.opened.Store(cuda)
 	}
 	report(1)
 	return ctx.Err()
@@ -66,20 +72,46 @@ func (t *Terrain) Open(ctx context.Context, req Request) (Session, error) {
 	if err := s.start(ctx, req, t); err != nil {
 		return nil, terrainError(err)
 	}
+	if err := t.schedule(s); err != nil {
+		return nil, errors.Join(err, terrainError(s.release()))
 	if wantsSound(req) {
 		return newSoundSession(s, req), nil
 	}
 	return s, nil
 }
 
-// Close gives the device back.
-func (t *Terrain) Close() error {
-	if t.cuda == nil {
+// schedule gives a session its place among the stages.
+func (t *Terrain) schedule(s *terrainSession) error {
+	if t.stages == nil {
+		stages, err := startTerrainStages()
+		if err != nil {
+			return err
+		}
+		t.stages = stages
+	}
+	if err := t.stages.open(s); err != nil {
+		return err
+	}
+	s.stages = t.stages
+	if s.live {
 		return nil
 	}
-	cuda := t.cuda
-	t.cuda = nil
-	return deviceError(cuda.Close())
+	return s.flow.FinishInputs(s.chunks())
+}
+
+// Close ends the stages and gives the device back.
+func (t *Terrain) Close() error {
+	var err error
+	if t.stages != nil {
+		err = t.stages.close()
+		t.stages = nil
+	}
+	if t.cuda != nil {
+		t.opened.Store(nil)
+		err = errors.Join(err, deviceError(t.cuda.Close()))
+		t.cuda = nil
+	}
+	return err
 }
 
 // start builds world, flight and renderer.
@@ -105,7 +137,11 @@ func (s *terrainSession) start(ctx context.Context, req Request, t *Terrain) err
 
 // settle decides what world it is and how it is flown, from the request and from the state that it continues.
 func (s *terrainSession) settle(req Request) (*terrain.FlightState, error) {
-	s.width, s.height = req.Width, req.Height
+	latents, err := latentsOf(req.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	s.width, s.height, s.latents = req.Width, req.Height, latents
 	s.base = terrain.State{Prompt: req.Prompt, StylePrompt: req.StylePrompt, Seed: req.Seed, HourOfDay: -1, Altitude: 1, Speed: 1}
 	s.image = req.Image
 	var from *terrain.FlightState
@@ -115,6 +151,9 @@ func (s *terrainSession) settle(req Request) (*terrain.FlightState, error) {
 			return nil, err
 		}
 		s.base, from = *state, &state.Flight
+		if s.live && from.Script == "" {
+			s.controls.keys = from.Keys
+		}
 		if s.base.Picture != nil {
 			s.image = nil
 		}

@@ -5,13 +5,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"telefuser/workers/media"
 	"telefuser/workers/models/terrain"
 )
 
-// terrainRenderer draws frames, on the processor or on a device.
+// terrainRenderer draws frames, on the processor or on a device. Prepare and SetWorld are the encode stage's, the drawing of plans the generate stage's.
 type terrainRenderer interface {
-	Render(ctx context.Context, dst []media.Frame, shots []terrain.Shot, altitude float64) (terrain.Times, error)
+	Prepare(shots []terrain.Shot, altitude float64) (terrain.Plan, terrain.Times)
 	SetWorld(world *terrain.World)
 	Close() error
 }
@@ -25,24 +24,8 @@ func (t *Terrain) renderer(ctx context.Context, world *terrain.World, width, hei
 	return plainTerrain{r}, err
 }
 
-// plainTerrain draws on the processor, frame by frame.
+// plainTerrain draws on the processor.
 type plainTerrain struct{ *terrain.Renderer }
-
-// Render ends early, with ctx's cause, between two frames.
-func (p plainTerrain) Render(ctx context.Context, dst []media.Frame, shots []terrain.Shot, altitude float64) (terrain.Times, error) {
-	var times terrain.Times
-	for i, shot := range shots {
-		if ctx.Err() != nil {
-			return times, context.Cause(ctx)
-		}
-		cost, err := p.Renderer.Render(dst[i], shot.Pose, altitude, shot.Ticks)
-		if err != nil {
-			return times, err
-		}
-		times = times.Add(cost)
-	}
-	return times, nil
-}
 
 // Close has nothing to free.
 func (p plainTerrain) Close() error { return nil }

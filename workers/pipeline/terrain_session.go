@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -9,28 +10,40 @@ import (
 
 	"telefuser/workers/media"
 	"telefuser/workers/models/terrain"
+	"telefuser/workers/stage"
 )
 
 // promptBytesMax bounds the prompt of a control, in bytes.
 const promptBytesMax = 128 << 10
 
-// terrainSession is one flight. Next belongs to one goroutine; Control may come from another.
+// terrainSession is one flight. Next and Close belong to one goroutine; Control may come from another. What makes the chunks belongs to the stages.
 type terrainSession struct {
 	width, height int
 	total         int
 	live          bool
-	// base is the state but for the flight: what the world and the flight are made of.
+	// latents is how many latent frames a chunk has.
+	latents int
+
+	// The encode stage's: base is the state but for the flight, what the world and the flight are made of; opening is the time that the world took, told
+	// with the first chunk. The renderer is shared with the generate stage, as its halves are.
 	base     terrain.State
 	image    *media.Image
-	renderer terrainRenderer
 	flight   *terrain.Flight
+	opening  time.Duration
+	renderer terrainRenderer
 	cuda     *terrain.CUDA
 	faults   *terrainFaults
+	released sync.Once
+	freed    error
 
-	chunk, sent int
-	closed      bool
-	// opening is the time that the world took, told with the first chunk.
-	opening time.Duration
+	// stages run it, under the name of a slot.
+	stages *terrainStages
+	flow   *stage.Session
+	slot   int
+
+	// asked counts the chunks and frames that were asked for, taken those that Next has given.
+	asked, askedFrames, taken int
+	closed                    bool
 
 	mu       sync.Mutex
 	controls controls
@@ -46,7 +59,7 @@ func (s *terrainSession) world() (*terrain.World, error) {
 	})
 }
 
-// Control takes keys, a prompt, a pose or a reset for the next chunk. A bounded request has its flight fixed and refuses them.
+// Control takes keys, a prompt, a pose, a path or a reset for the next chunk. A bounded request has its flight fixed and refuses them.
 func (s *terrainSession) Control(_ context.Context, c Control) error {
 	if !s.live {
 		return fmt.Errorf("%w: a bounded request takes no controls", ErrInvalid)
@@ -66,73 +79,58 @@ func (s *terrainSession) Overwritten() int64 {
 	return s.controls.overwritten
 }
 
-// Next renders the next chunk: 13 frames at first, then 16, and what is left at the end.
+// Next gives the next chunk: 13 frames at first, then 16, and what is left at the end. A bounded request's later chunks are begun meanwhile; a live session's
+// begin with the controls of this moment. When ctx ends while a chunk is made, the chunk is there for the next call.
 func (s *terrainSession) Next(ctx context.Context) (Chunk, error) {
-	if s.closed || s.total > 0 && s.sent >= s.total {
+	if s.closed {
 		return Chunk{}, io.EOF
 	}
-	applied, err := s.apply()
-	if err != nil {
-		return Chunk{}, err
+	if ctx.Err() != nil {
+		return Chunk{}, context.Cause(ctx)
 	}
-	if err := s.fail(ctx); err != nil {
+	if err := s.ask(ctx); err != nil {
 		return Chunk{}, terrainError(err)
 	}
-	times := terrain.Times{Encode: s.opening}
-	chunk := Chunk{Index: s.chunk, Applied: applied}
-	var shots []terrain.Shot
-	for range chunkFrames(s.chunk, s.sent, s.total) {
-		pose, ticks := s.flight.Next()
-		shots = append(shots, terrain.Shot{Pose: pose, Ticks: ticks})
-		chunk.Frames = append(chunk.Frames, media.NewFrame(s.width, s.height))
-		chunk.Applied.Pose = pose
+	out, err := s.flow.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		return Chunk{}, io.EOF
 	}
-	cost, err := s.renderer.Render(ctx, chunk.Frames, shots, s.base.Altitude)
 	if err != nil {
 		return Chunk{}, terrainError(err)
 	}
-	times = times.Add(cost)
-	s.opening = 0
-	s.sent += len(chunk.Frames)
-	s.chunk++
-	chunk.Stages = []StageFact{
-		{Name: StageEncode, DurationNS: times.Encode.Nanoseconds()},
-		{Name: StageGenerate, DurationNS: times.Generate.Nanoseconds()},
-		{Name: StageDecode, DurationNS: times.Decode.Nanoseconds()},
-	}
-	chunk.Applied.Keys = s.flight.State().Keys
-	state := s.base
-	state.Flight = s.flight.State()
-	chunk.State, err = state.Encode()
-	return chunk, err
+	s.taken++
+	chunk, _ := terrainFrames().From(out.Values)
+	chunk.Timing = timingOf(out.Facts, s.flow.Latencies(), s.stages.scheduler.Diagnostics())
+	return chunk, nil
 }
 
-// apply takes the controls that have come since the last chunk.
-func (s *terrainSession) apply() (Applied, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.live {
-		return Applied{}, nil
-	}
-	keys, ids := s.controls.take()
-	s.flight.Hold(keys)
-	if s.controls.reset {
-		s.flight.Jump(Pose{})
-	}
-	if s.controls.pose != nil {
-		s.flight.Jump(*s.controls.pose)
-	}
-	prompt := s.controls.prompt
-	s.controls.reset, s.controls.pose, s.controls.prompt = false, nil, nil
-	if prompt != nil && *prompt != s.base.StylePrompt {
-		s.base.StylePrompt = *prompt
-		world, err := s.world()
-		if err != nil {
-			return Applied{}, terrainError(err)
+// ask pushes what may be pushed: all that finds room of a bounded request, and one chunk of a live session when none is under way.
+func (s *terrainSession) ask(ctx context.Context) error {
+	for s.live && s.asked == s.taken || s.askedFrames < s.total {
+		w := terrainWish{session: s, index: s.asked, frames: s.chunkFrames(s.asked, s.askedFrames)}
+		if s.live {
+			s.mu.Lock()
+			w.steering = s.controls.take()
+			s.mu.Unlock()
+			if err := s.flow.Push(ctx, int64(s.asked), terrainControl().Of(w)); err != nil {
+				return err
+			}
+		} else if ok, err := s.flow.TryPush(int64(s.asked), terrainControl().Of(w)); !ok || err != nil {
+			return err
 		}
-		s.renderer.SetWorld(world)
+		s.asked++
+		s.askedFrames += w.frames
 	}
-	return Applied{ControlIDs: ids, Keys: keys}, nil
+	return nil
+}
+
+// chunks is how many chunks a bounded request has.
+func (s *terrainSession) chunks() int64 {
+	count := 0
+	for sent := 0; sent < s.total; count++ {
+		sent += s.chunkFrames(count, sent)
+	}
+	return int64(count)
 }
 
 // fail carries out the failure that a test has laid out for the device, if there is one.
@@ -146,11 +144,22 @@ func (s *terrainSession) fail(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the flight and frees what its renderer holds.
+// release frees what the renderer holds, once.
+func (s *terrainSession) release() error {
+	s.released.Do(func() { s.freed = s.renderer.Close() })
+	return s.freed
+}
+
+// Close ends the flight, waits until no stage works for it any more and frees what its renderer holds.
 func (s *terrainSession) Close() error {
 	if s.closed {
 		return nil
 	}
 	s.closed = true
-	return terrainError(s.renderer.Close())
+	err := s.flow.Close(context.Background())
+	if err == nil { // else something may still draw with it, and its name is lost
+		err = s.release()
+		s.stages.free(s.slot)
+	}
+	return terrainError(err)
 }

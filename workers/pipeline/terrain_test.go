@@ -25,11 +25,25 @@ func open(t *testing.T, req pipeline.Request) pipeline.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return openOn(t, p, req)
+}
+
+func openOn(t *testing.T, p pipeline.Pipeline, req pipeline.Request) pipeline.Session {
+	t.Helper()
 	session, err := p.Open(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = session.Close() })
+	t.Cleanup(func() {
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return session
 }
 
@@ -291,11 +305,17 @@ func TestBadRequestsAreInvalid(t *testing.T) {
 func TestCancelledContextEndsAChunk(t *testing.T) {
 	session := open(t, request(13))
 	cause := errors.New("stop")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(cause)
-	if _, err := session.Next(ctx); !errors.Is(err, cause) {
+	if _, err := session.Next(ended(t, cause)); !errors.Is(err, cause) {
 		t.Fatalf("Next answers %v", err)
 	}
+}
+
+// ended is a context that is over.
+func ended(t *testing.T, cause error) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	return ctx
 }
 
 func TestRequestSurvivesJSON(t *testing.T) {

@@ -13,3 +13,11 @@ type Diagnostics struct {
 	// SlotLeaks are slots that were still taken when their session was given up or cleaned up.
 	SlotLeaks int64 `json:"slot_leaks"`
 }
+
+// ByName are the counts by their names.
+func (d Diagnostics) ByName() map[string]int64 {
+	return map[string]int64{
+		"stale_epoch_results": d.StaleEpochResults, "orphaned_results": d.OrphanedResults, "duplicate_results": d.DuplicateResults,
+		"cleanup_failures": d.CleanupFailures, "slot_leaks": d.SlotLeaks,
+	}
+}

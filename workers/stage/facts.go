@@ -25,19 +25,49 @@ type ChunkFact struct {
 	ResidenceSeconds float64 `json:"residence_seconds"`
 	// ControlToOutputSeconds counts from the acceptance of the latency anchor; nil without anchor.
 	ControlToOutputSeconds *float64 `json:"control_to_output_seconds"`
+	// PeriodSeconds counts from the emission before it; nil for the first.
+	PeriodSeconds *float64 `json:"period_seconds"`
+	// Invocations are those of the sequence, in the order in which they were completed.
+	Invocations []InvocationFact `json:"invocations"`
+	// Idle are the intervals of all stages that ended since the last output was given, the newest of them.
+	Idle []IdleFact `json:"idle_intervals"`
+}
+
+// chunkIdleMax bounds the idle intervals that one output tells of.
+const chunkIdleMax = 64
+
+// Latencies are what Facts tells of a session without its lists.
+type Latencies struct {
+	FirstOutputLatencySeconds *float64 `json:"first_output_latency_seconds"`
+	ControlToOutput           *Summary `json:"control_to_output_latency"`
+	ChunkPeriod               *Summary `json:"chunk_period"`
+}
+
+// Latencies may be asked at any time, also after Close. It costs less than Facts.
+func (x *Session) Latencies() Latencies {
+	x.sched.mu.Lock()
+	defer x.sched.mu.Unlock()
+	return x.facts.latencies()
+}
+
+func (f *facts) latencies() Latencies {
+	out := Latencies{ControlToOutput: f.control.summary(), ChunkPeriod: f.period.summary()}
+	if !f.emittedAt.IsZero() {
+		seconds := f.emittedAt.Sub(f.acceptedAt).Seconds()
+		out.FirstOutputLatencySeconds = &seconds
+	}
+	return out
 }
 
 // Facts are a session's raw measurements so far, without warm-up removed and without conclusions. Unknown is nil.
 type Facts struct {
 	OpenedAt time.Time `json:"opened_at"`
 	// IngressAcceptedAt is the first acceptance of anything, OutputEmittedAt the first emission.
-	IngressAcceptedAt         *time.Time       `json:"ingress_accepted_at"`
-	OutputEmittedAt           *time.Time       `json:"output_emitted_at"`
-	FirstOutputLatencySeconds *float64         `json:"first_output_latency_seconds"`
-	ControlToOutput           *Summary         `json:"control_to_output_latency"`
-	ChunkPeriod               *Summary         `json:"chunk_period"`
-	Invocations               []InvocationFact `json:"invocations"`
-	Idle                      []IdleFact       `json:"idle_intervals"`
+	IngressAcceptedAt *time.Time `json:"ingress_accepted_at"`
+	OutputEmittedAt   *time.Time `json:"output_emitted_at"`
+	Latencies
+	Invocations []InvocationFact `json:"invocations"`
+	Idle        []IdleFact       `json:"idle_intervals"`
 }
 
 // Facts copies what is known of the session; it may be asked at any time, also after Close.
@@ -45,16 +75,10 @@ func (x *Session) Facts() Facts {
 	x.sched.mu.Lock()
 	defer x.sched.mu.Unlock()
 	f := &x.facts
-	out := Facts{
+	return Facts{
 		OpenedAt: f.openedAt, IngressAcceptedAt: known(f.acceptedAt), OutputEmittedAt: known(f.emittedAt),
-		ControlToOutput: f.control.summary(), ChunkPeriod: f.period.summary(),
-		Invocations: f.invocations.list(), Idle: f.idle.list(),
+		Latencies: f.latencies(), Invocations: f.invocations.list(), Idle: f.idle.list(),
 	}
-	if out.OutputEmittedAt != nil {
-		seconds := f.emittedAt.Sub(f.acceptedAt).Seconds()
-		out.FirstOutputLatencySeconds = &seconds
-	}
-	return out
 }
 
 func known(t time.Time) *time.Time {
@@ -72,9 +96,14 @@ type facts struct {
 	chunks          map[int64]chunkTimes // between acceptance and Next: as many as the edges hold
 	invocations     newest[InvocationFact]
 	idle            newest[IdleFact]
+	idleSince       []IdleFact // since the last output was given, at most chunkIdleMax
 }
 
-type chunkTimes struct{ anchor, admitted, emitted time.Time }
+type chunkTimes struct {
+	anchor, admitted, emitted time.Time
+	period                    *time.Duration
+	invocations               []InvocationFact
+}
 
 func (f *facts) change(seq int64, edit func(*chunkTimes)) chunkTimes {
 	if f.chunks == nil {
@@ -106,14 +135,21 @@ func (f *facts) admitted(seq int64, now time.Time) {
 func (f *facts) completed(fact InvocationFact, at time.Time) {
 	fact.CompletedAt = at
 	f.invocations.add(fact)
+	f.change(fact.Sequence, func(c *chunkTimes) { c.invocations = append(c.invocations, fact) })
 }
 
 func (f *facts) emitted(seq int64, now time.Time) {
-	c := f.change(seq, func(c *chunkTimes) { c.emitted = now })
-	if f.emittedAt.IsZero() {
+	c := f.change(seq, func(c *chunkTimes) {
+		c.emitted = now
+		if !f.emittedAt.IsZero() {
+			period := now.Sub(f.lastEmittedAt)
+			c.period = &period
+		}
+	})
+	if c.period == nil {
 		f.emittedAt = now
 	} else {
-		f.period.add(now.Sub(f.lastEmittedAt))
+		f.period.add(*c.period)
 	}
 	f.lastEmittedAt = now
 	if !c.anchor.IsZero() {
@@ -125,7 +161,14 @@ func (f *facts) emitted(seq int64, now time.Time) {
 func (f *facts) chunk(seq int64) ChunkFact {
 	c := f.chunks[seq]
 	delete(f.chunks, seq)
-	fact := ChunkFact{AdmittedAt: c.admitted, EmittedAt: c.emitted, ResidenceSeconds: c.emitted.Sub(c.admitted).Seconds()}
+	fact := ChunkFact{
+		AdmittedAt: c.admitted, EmittedAt: c.emitted, ResidenceSeconds: c.emitted.Sub(c.admitted).Seconds(), Invocations: c.invocations, Idle: f.idleSince,
+	}
+	f.idleSince = nil
+	if c.period != nil {
+		seconds := c.period.Seconds()
+		fact.PeriodSeconds = &seconds
+	}
 	if !c.anchor.IsZero() {
 		seconds := c.emitted.Sub(c.anchor).Seconds()
 		fact.ControlToOutputSeconds = &seconds

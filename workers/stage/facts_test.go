@@ -67,6 +67,9 @@ func TestFactsOfASession(t *testing.T) {
 		if got := []float64{chunks[0].ResidenceSeconds, chunks[1].ResidenceSeconds}; !reflect.DeepEqual(got, []float64{7, 5}) {
 			t.Errorf("residence %v", got)
 		}
+		if chunks[0].PeriodSeconds != nil || *chunks[1].PeriodSeconds != 2 {
+			t.Errorf("periods %v and %v", chunks[0].PeriodSeconds, *chunks[1].PeriodSeconds)
+		}
 		f := x.Facts()
 		if at(*f.IngressAcceptedAt) != 1 || at(*f.OutputEmittedAt) != 8 || *f.FirstOutputLatencySeconds != 7 {
 			t.Errorf("first output: %v %v %v", at(*f.IngressAcceptedAt), at(*f.OutputEmittedAt), *f.FirstOutputLatencySeconds)
@@ -89,6 +92,40 @@ func TestFactsOfASession(t *testing.T) {
 		}
 		if len(f.Invocations) != 9 {
 			t.Errorf("%d invocations", len(f.Invocations))
+		}
+		closed(t, x)
+	})
+}
+
+// TestAChunkTellsItsInvocations: each of its own sequence alone, and every idle interval once.
+func TestAChunkTellsItsInvocations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := start(t, timed(1, 2, 1), stage.Config{})
+		x := open(t, s, "s", 1)
+		var idle []stage.IdleFact
+		for i := range int64(100) {
+			push(t, x, i, request.Of(0), control.Of("k"))
+			c, err := x.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var stages []string
+			for _, f := range c.Facts.Invocations {
+				stages = append(stages, f.Stage)
+				if f.Sequence != i || f.AdmittedAt.Before(f.InputsReadyAt) || f.CompletedAt.Before(f.AdmittedAt) {
+					t.Errorf("chunk %d tells of %+v", i, f)
+				}
+			}
+			if want := []string{"encode", "denoise", "decode"}; !reflect.DeepEqual(stages, want) {
+				t.Errorf("chunk %d tells of %v, want %v", i, stages, want)
+			}
+			idle = append(idle, c.Facts.Idle...)
+		}
+		if all := x.Facts().Idle; len(idle) == 0 || !reflect.DeepEqual(idle, all[:len(idle)]) {
+			t.Errorf("the chunks tell of %d idle intervals, the session of %d", len(idle), len(all))
+		}
+		if got, want := x.Latencies(), x.Facts().Latencies; !reflect.DeepEqual(got, want) || *got.FirstOutputLatencySeconds != 4 {
+			t.Errorf("latencies %+v, facts %+v", got, want)
 		}
 		closed(t, x)
 	})

@@ -78,10 +78,15 @@ func (d *idle) end(now time.Time) (IdleFact, bool) {
 
 // idled keeps an interval that is over.
 func (f *facts) idled(stage string, fact IdleFact, over bool) {
-	if over {
-		fact.Stage = stage
-		f.idle.add(fact)
+	if !over {
+		return
 	}
+	fact.Stage = stage
+	f.idle.add(fact)
+	if len(f.idleSince) == chunkIdleMax {
+		f.idleSince = append(f.idleSince[:0], f.idleSince[1:]...)
+	}
+	f.idleSince = append(f.idleSince, fact)
 }
 
 // missing names what a stage waits for.

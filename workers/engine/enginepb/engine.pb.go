@@ -171,7 +171,9 @@ func (*LoadRequest) Descriptor() ([]byte, []int) {
 type LoadProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// share done so far, 0..1.
-	Share         float64 `protobuf:"fixed64,1,opt,name=share,proto3" json:"share,omitempty"`
+	Share float64 `protobuf:"fixed64,1,opt,name=share,proto3" json:"share,omitempty"`
+	// phase_json, in the last message alone, is what was read of the devices while loading, as in CloseSessionResponse. Empty means nothing.
+	PhaseJson     []byte `protobuf:"bytes,2,opt,name=phase_json,json=phaseJson,proto3" json:"phase_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -211,6 +213,13 @@ func (x *LoadProgress) GetShare() float64 {
 		return x.Share
 	}
 	return 0
+}
+
+func (x *LoadProgress) GetPhaseJson() []byte {
+	if x != nil {
+		return x.PhaseJson
+	}
+	return nil
 }
 
 type OpenRequest struct {
@@ -684,10 +693,12 @@ type ControlRequest struct {
 	SessionId string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	Id        string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	// Absent fields keep what is.
-	Keys          *string `protobuf:"bytes,3,opt,name=keys,proto3,oneof" json:"keys,omitempty"`
-	Prompt        *string `protobuf:"bytes,4,opt,name=prompt,proto3,oneof" json:"prompt,omitempty"`
-	Pose          *Pose   `protobuf:"bytes,5,opt,name=pose,proto3" json:"pose,omitempty"`
-	Reset_        bool    `protobuf:"varint,6,opt,name=reset,proto3" json:"reset,omitempty"`
+	Keys   *string `protobuf:"bytes,3,opt,name=keys,proto3,oneof" json:"keys,omitempty"`
+	Prompt *string `protobuf:"bytes,4,opt,name=prompt,proto3,oneof" json:"prompt,omitempty"`
+	Pose   *Pose   `protobuf:"bytes,5,opt,name=pose,proto3" json:"pose,omitempty"`
+	Reset_ bool    `protobuf:"varint,6,opt,name=reset,proto3" json:"reset,omitempty"`
+	// path leads the camera through poses, one for each interval of four frames; empty means none.
+	Path          []*Pose `protobuf:"bytes,7,rep,name=path,proto3" json:"path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -762,6 +773,13 @@ func (x *ControlRequest) GetReset_() bool {
 		return x.Reset_
 	}
 	return false
+}
+
+func (x *ControlRequest) GetPath() []*Pose {
+	if x != nil {
+		return x.Path
+	}
+	return nil
 }
 
 type ControlResponse struct {
@@ -1009,6 +1027,8 @@ type Chunk struct {
 	Pose       *Pose    `protobuf:"bytes,5,opt,name=pose,proto3" json:"pose,omitempty"`
 	Stages     []*Stage `protobuf:"bytes,6,rep,name=stages,proto3" json:"stages,omitempty"`
 	State      []byte   `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
+	// timing_json is what the stage scheduler saw of the chunk, a JSON object as docs/engine.md says; empty where there is none.
+	TimingJson []byte `protobuf:"bytes,8,opt,name=timing_json,json=timingJson,proto3" json:"timing_json,omitempty"`
 	// sound is what is heard while the frames are shown; absent where there is none.
 	Sound         *Sound `protobuf:"bytes,9,opt,name=sound,proto3" json:"sound,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1090,6 +1110,13 @@ func (x *Chunk) GetStages() []*Stage {
 func (x *Chunk) GetState() []byte {
 	if x != nil {
 		return x.State
+	}
+	return nil
+}
+
+func (x *Chunk) GetTimingJson() []byte {
+	if x != nil {
+		return x.TimingJson
 	}
 	return nil
 }
@@ -1252,7 +1279,12 @@ func (x *CloseSessionRequest) GetSessionId() string {
 }
 
 type CloseSessionResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// phase_json is a JSON object of what was read of the devices while the session was open: sessions, the most that were open at once since
+	// loading, and devices, an array in the order of devices_json with sm_clock_mhz, memory_clock_mhz, power_watts, utilization_percent
+	// (means), temperature_celsius, memory_used_bytes (most), engine_peak_bytes, overhead_bytes and readings; each null when unknown. Empty
+	// means no device.
+	PhaseJson     []byte `protobuf:"bytes,1,opt,name=phase_json,json=phaseJson,proto3" json:"phase_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1285,6 +1317,13 @@ func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use CloseSessionResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
 	return file_engine_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *CloseSessionResponse) GetPhaseJson() []byte {
+	if x != nil {
+		return x.PhaseJson
+	}
+	return nil
 }
 
 type HealthRequest struct {
@@ -1468,9 +1507,11 @@ const file_engine_proto_rawDesc = "" +
 	"\aruntime\x18\x02 \x01(\tR\aruntime\x12\x16\n" +
 	"\x06device\x18\x03 \x01(\tR\x06device\x12!\n" +
 	"\fdevices_json\x18\x04 \x01(\fR\vdevicesJson\"\r\n" +
-	"\vLoadRequest\"$\n" +
+	"\vLoadRequest\"C\n" +
 	"\fLoadProgress\x12\x14\n" +
-	"\x05share\x18\x01 \x01(\x01R\x05share\"d\n" +
+	"\x05share\x18\x01 \x01(\x01R\x05share\x12\x1d\n" +
+	"\n" +
+	"phase_json\x18\x02 \x01(\fR\tphaseJson\"d\n" +
 	"\vOpenRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x126\n" +
@@ -1505,7 +1546,7 @@ const file_engine_proto_rawDesc = "" +
 	"\x01y\x18\x02 \x01(\x01R\x01y\x12\f\n" +
 	"\x01z\x18\x03 \x01(\x01R\x01z\x12\x10\n" +
 	"\x03yaw\x18\x04 \x01(\x01R\x03yaw\x12\x14\n" +
-	"\x05pitch\x18\x05 \x01(\x01R\x05pitch\"\xce\x01\n" +
+	"\x05pitch\x18\x05 \x01(\x01R\x05pitch\"\xfd\x01\n" +
 	"\x0eControlRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x0e\n" +
@@ -1513,7 +1554,8 @@ const file_engine_proto_rawDesc = "" +
 	"\x04keys\x18\x03 \x01(\tH\x00R\x04keys\x88\x01\x01\x12\x1b\n" +
 	"\x06prompt\x18\x04 \x01(\tH\x01R\x06prompt\x88\x01\x01\x12-\n" +
 	"\x04pose\x18\x05 \x01(\v2\x19.telefuser.engine.v1.PoseR\x04pose\x12\x14\n" +
-	"\x05reset\x18\x06 \x01(\bR\x05resetB\a\n" +
+	"\x05reset\x18\x06 \x01(\bR\x05reset\x12-\n" +
+	"\x04path\x18\a \x03(\v2\x19.telefuser.engine.v1.PoseR\x04pathB\a\n" +
 	"\x05_keysB\t\n" +
 	"\a_prompt\"\x11\n" +
 	"\x0fControlResponse\"F\n" +
@@ -1528,7 +1570,7 @@ const file_engine_proto_rawDesc = "" +
 	"\x05Frame\x12\x14\n" +
 	"\x05width\x18\x01 \x01(\x05R\x05width\x12\x16\n" +
 	"\x06height\x18\x02 \x01(\x05R\x06height\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data\"\x95\x02\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\"\xb6\x02\n" +
 	"\x05Chunk\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x16\n" +
 	"\x06frames\x18\x02 \x01(\x05R\x06frames\x12\x1f\n" +
@@ -1537,7 +1579,9 @@ const file_engine_proto_rawDesc = "" +
 	"\x04keys\x18\x04 \x01(\tR\x04keys\x12-\n" +
 	"\x04pose\x18\x05 \x01(\v2\x19.telefuser.engine.v1.PoseR\x04pose\x122\n" +
 	"\x06stages\x18\x06 \x03(\v2\x1a.telefuser.engine.v1.StageR\x06stages\x12\x14\n" +
-	"\x05state\x18\a \x01(\fR\x05state\x120\n" +
+	"\x05state\x18\a \x01(\fR\x05state\x12\x1f\n" +
+	"\vtiming_json\x18\b \x01(\fR\n" +
+	"timingJson\x120\n" +
 	"\x05sound\x18\t \x01(\v2\x1a.telefuser.engine.v1.SoundR\x05sound\"5\n" +
 	"\x05Sound\x12\x1a\n" +
 	"\bchannels\x18\x01 \x01(\x05R\bchannels\x12\x10\n" +
@@ -1548,8 +1592,10 @@ const file_engine_proto_rawDesc = "" +
 	"durationNs\"4\n" +
 	"\x13CloseSessionRequest\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tR\tsessionId\"\x16\n" +
-	"\x14CloseSessionResponse\"\x0f\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\"5\n" +
+	"\x14CloseSessionResponse\x12\x1d\n" +
+	"\n" +
+	"phase_json\x18\x01 \x01(\fR\tphaseJson\"\x0f\n" +
 	"\rHealthRequest\"g\n" +
 	"\tHeartbeat\x12\x12\n" +
 	"\x04busy\x18\x01 \x01(\bR\x04busy\x12*\n" +
@@ -1614,32 +1660,33 @@ var file_engine_proto_depIdxs = []int32{
 	9,  // 3: telefuser.engine.v1.Camera.controls:type_name -> telefuser.engine.v1.TimedControl
 	10, // 4: telefuser.engine.v1.Camera.poses:type_name -> telefuser.engine.v1.Pose
 	10, // 5: telefuser.engine.v1.ControlRequest.pose:type_name -> telefuser.engine.v1.Pose
-	15, // 6: telefuser.engine.v1.NextResponse.frame:type_name -> telefuser.engine.v1.Frame
-	16, // 7: telefuser.engine.v1.NextResponse.chunk:type_name -> telefuser.engine.v1.Chunk
-	10, // 8: telefuser.engine.v1.Chunk.pose:type_name -> telefuser.engine.v1.Pose
-	18, // 9: telefuser.engine.v1.Chunk.stages:type_name -> telefuser.engine.v1.Stage
-	17, // 10: telefuser.engine.v1.Chunk.sound:type_name -> telefuser.engine.v1.Sound
-	0,  // 11: telefuser.engine.v1.Engine.Describe:input_type -> telefuser.engine.v1.DescribeRequest
-	2,  // 12: telefuser.engine.v1.Engine.Load:input_type -> telefuser.engine.v1.LoadRequest
-	4,  // 13: telefuser.engine.v1.Engine.Open:input_type -> telefuser.engine.v1.OpenRequest
-	11, // 14: telefuser.engine.v1.Engine.Control:input_type -> telefuser.engine.v1.ControlRequest
-	13, // 15: telefuser.engine.v1.Engine.Next:input_type -> telefuser.engine.v1.NextRequest
-	19, // 16: telefuser.engine.v1.Engine.CloseSession:input_type -> telefuser.engine.v1.CloseSessionRequest
-	21, // 17: telefuser.engine.v1.Engine.Health:input_type -> telefuser.engine.v1.HealthRequest
-	23, // 18: telefuser.engine.v1.Engine.Shutdown:input_type -> telefuser.engine.v1.ShutdownRequest
-	1,  // 19: telefuser.engine.v1.Engine.Describe:output_type -> telefuser.engine.v1.DescribeResponse
-	3,  // 20: telefuser.engine.v1.Engine.Load:output_type -> telefuser.engine.v1.LoadProgress
-	5,  // 21: telefuser.engine.v1.Engine.Open:output_type -> telefuser.engine.v1.OpenResponse
-	12, // 22: telefuser.engine.v1.Engine.Control:output_type -> telefuser.engine.v1.ControlResponse
-	14, // 23: telefuser.engine.v1.Engine.Next:output_type -> telefuser.engine.v1.NextResponse
-	20, // 24: telefuser.engine.v1.Engine.CloseSession:output_type -> telefuser.engine.v1.CloseSessionResponse
-	22, // 25: telefuser.engine.v1.Engine.Health:output_type -> telefuser.engine.v1.Heartbeat
-	24, // 26: telefuser.engine.v1.Engine.Shutdown:output_type -> telefuser.engine.v1.ShutdownResponse
-	19, // [19:27] is the sub-list for method output_type
-	11, // [11:19] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	10, // 6: telefuser.engine.v1.ControlRequest.path:type_name -> telefuser.engine.v1.Pose
+	15, // 7: telefuser.engine.v1.NextResponse.frame:type_name -> telefuser.engine.v1.Frame
+	16, // 8: telefuser.engine.v1.NextResponse.chunk:type_name -> telefuser.engine.v1.Chunk
+	10, // 9: telefuser.engine.v1.Chunk.pose:type_name -> telefuser.engine.v1.Pose
+	18, // 10: telefuser.engine.v1.Chunk.stages:type_name -> telefuser.engine.v1.Stage
+	17, // 11: telefuser.engine.v1.Chunk.sound:type_name -> telefuser.engine.v1.Sound
+	0,  // 12: telefuser.engine.v1.Engine.Describe:input_type -> telefuser.engine.v1.DescribeRequest
+	2,  // 13: telefuser.engine.v1.Engine.Load:input_type -> telefuser.engine.v1.LoadRequest
+	4,  // 14: telefuser.engine.v1.Engine.Open:input_type -> telefuser.engine.v1.OpenRequest
+	11, // 15: telefuser.engine.v1.Engine.Control:input_type -> telefuser.engine.v1.ControlRequest
+	13, // 16: telefuser.engine.v1.Engine.Next:input_type -> telefuser.engine.v1.NextRequest
+	19, // 17: telefuser.engine.v1.Engine.CloseSession:input_type -> telefuser.engine.v1.CloseSessionRequest
+	21, // 18: telefuser.engine.v1.Engine.Health:input_type -> telefuser.engine.v1.HealthRequest
+	23, // 19: telefuser.engine.v1.Engine.Shutdown:input_type -> telefuser.engine.v1.ShutdownRequest
+	1,  // 20: telefuser.engine.v1.Engine.Describe:output_type -> telefuser.engine.v1.DescribeResponse
+	3,  // 21: telefuser.engine.v1.Engine.Load:output_type -> telefuser.engine.v1.LoadProgress
+	5,  // 22: telefuser.engine.v1.Engine.Open:output_type -> telefuser.engine.v1.OpenResponse
+	12, // 23: telefuser.engine.v1.Engine.Control:output_type -> telefuser.engine.v1.ControlResponse
+	14, // 24: telefuser.engine.v1.Engine.Next:output_type -> telefuser.engine.v1.NextResponse
+	20, // 25: telefuser.engine.v1.Engine.CloseSession:output_type -> telefuser.engine.v1.CloseSessionResponse
+	22, // 26: telefuser.engine.v1.Engine.Health:output_type -> telefuser.engine.v1.Heartbeat
+	24, // 27: telefuser.engine.v1.Engine.Shutdown:output_type -> telefuser.engine.v1.ShutdownResponse
+	20, // [20:28] is the sub-list for method output_type
+	12, // [12:20] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_engine_proto_init() }

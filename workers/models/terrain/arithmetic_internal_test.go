@@ -3,6 +3,7 @@ package terrain
 import (
 	"math"
 	"testing"
+	"unsafe"
 )
 
 func TestSinCosAndExp(t *testing.T) {
@@ -103,10 +104,11 @@ func TestStyleKeepsTheLand(t *testing.T) {
 }
 
 func TestMemoryOfARendererIsBounded(t *testing.T) {
-	// Six levels of 2 + 4 bytes a cell and the owners of their blocks.
+	// Six levels of 2 + 4 bytes a cell, the index of their blocks, and three plans with all that is baked ahead.
 	const budget = 64 << 20
-	if size := levelsMax * (levelSide*levelSide*6 + blocksSide*blocksSide*32); size > budget {
-		t.Fatalf("levels take %d bytes", size)
+	levels := levelsMax * int(unsafe.Sizeof(level{})+blocksSide*blocksSide*unsafe.Sizeof(blockSlot{}))
+	if size := levels + (plansSpare+1)*blocksAheadMax*int(unsafe.Sizeof(bakedCells{})); size > budget {
+		t.Fatalf("a renderer takes %d bytes", size)
 	}
 	w, err := NewWorld(WorldConfig{Prompt: "x", HourOfDay: -1})
 	if err != nil {
@@ -117,8 +119,8 @@ func TestMemoryOfARendererIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.scene.levels) > levelsMax || r.scene.view.borders[len(r.scene.levels)] < farDepth {
-			t.Errorf("%v: %d levels reach %g", size, len(r.scene.levels), r.scene.view.borders[len(r.scene.levels)])
+		if len(r.levels) > levelsMax || r.view.borders[len(r.levels)] < farDepth {
+			t.Errorf("%v: %d levels reach %g", size, len(r.levels), r.view.borders[len(r.levels)])
 		}
 	}
 }

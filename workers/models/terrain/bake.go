@@ -30,11 +30,31 @@ type baker struct {
 	lit   [shadeSide * shadeSide]float64
 }
 
+// bakedCells is a block on its way into the map.
+type bakedCells struct {
+	heights [blockSide * blockSide]uint16
+	colours [blockSide * blockSide]uint32
+	top     uint16
+}
+
+// bake computes the block.
+func (c *bakedCells) bake(b *baker, job blockJob) {
+	c.top = b.fill(job, c.heights[:], c.colours[:], blockSide)
+}
+
+// place puts the block into its level.
+func (c *bakedCells) place(key blockKey, into *level) {
+	at := key.corner()
+	for row := range blockSide {
+		copy(into.heights[at+row<<levelBits:][:blockSide], c.heights[row*blockSide:])
+		copy(into.colours[at+row<<levelBits:][:blockSide], c.colours[row*blockSide:])
+	}
+	into.tops[key.slot()] = c.top
+}
+
 // bake computes one block and writes it to its level.
 func (b *baker) bake(job blockJob, into *level) {
-	slotX := int(uint64(job.key.x)%blocksSide) * blockSide
-	slotZ := int(uint64(job.key.z)%blocksSide) * blockSide
-	at := slotZ<<levelBits + slotX
+	at := job.key.corner()
 	into.tops[job.key.slot()] = b.fill(job, into.heights[at:], into.colours[at:], levelSide)
 }
 

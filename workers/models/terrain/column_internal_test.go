@@ -46,9 +46,9 @@ func TestSkippedSamplesAreHidden(t *testing.T) {
 
 // raiseTops puts all tops over every height and counts those that were not.
 func (r *Renderer) raiseTops() (changed int) {
-	for _, l := range r.scene.levels {
+	for k, l := range r.levels {
 		for i, top := range l.tops {
-			if top != 65535 && l.owners[i].full {
+			if top != 65535 && r.index.levels[k][i].owner.full {
 				changed++
 			}
 			l.tops[i] = 65535

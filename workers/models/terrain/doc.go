@@ -14,7 +14,7 @@
 //     for fused operations in the code for arm64.
 //   - A CUDARenderer gives the bytes of a Renderer. terrain.cu does the same integers in the same order; a test runs its source on the
 //     processor, so a machine without a GPU holds the promise.
-//   - A renderer takes at most 40 MB beside its frames, however far the flight goes. The map is made where somebody looks, in blocks that
+//   - A renderer takes at most 64 MB beside its frames, however far the flight goes. The map is made where somebody looks, in blocks that
 //     depend on nothing but the world and their own place.
 //   - A change of the style prompt changes colours, light and weather, and neither the ground nor the flight.
 //

@@ -49,6 +49,8 @@ type FlightState struct {
 	// Script names the script that was flown and Clock the frames flown with it, so that the same script goes on where it was.
 	Script string `json:"script,omitempty"`
 	Clock  int64  `json:"clock"`
+	// Path is what the camera follows, or nil.
+	Path *FlightPath `json:"path,omitempty"`
 }
 
 // NewFlight starts a flight at the first pose, or goes on from a state.
@@ -96,8 +98,15 @@ func (f *Flight) Hold(keys string) {
 
 // Jump puts the camera at a pose; the next frame starts from there.
 func (f *Flight) Jump(pose Pose) {
-	pose.Pitch = clamp(pose.Pitch, -PitchLimit, PitchLimit)
-	f.state.Pose = pose
+	f.state.Pose, f.state.Path = limited(pose), nil
+}
+
+// Follow leads the camera through poses from the next frame on, instead of what it followed. Held keys move it again after the last one.
+func (f *Flight) Follow(poses []Pose) {
+	f.state.Path = nil
+	if len(poses) > 0 {
+		f.state.Path = &FlightPath{To: poses}
+	}
 }
 
 // Next moves on by one frame and answers its pose and the clock in ticks. The very first frame is the first pose itself.
@@ -106,6 +115,8 @@ func (f *Flight) Next() (Pose, int64) {
 	switch {
 	case len(f.path) > 0:
 		s.Pose = f.onPath()
+	case s.Path != nil:
+		s.Pose, s.Path = s.Path.next(s.Pose, s.Frame == 0)
 	case s.Frame > 0:
 		f.advance()
 	}

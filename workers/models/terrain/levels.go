@@ -20,8 +20,6 @@ type level struct {
 	colours [levelSide * levelSide]uint32
 	// tops are the highest heights of the blocks.
 	tops [blocksSide * blocksSide]uint16
-	// owners tell which block of the world each block of the square holds.
-	owners [blocksSide * blocksSide]blockKey
 }
 
 // blockKey names a block of a level: its column and row in the world, in blocks, and whether it holds anything.
@@ -41,21 +39,14 @@ func (k blockKey) slot() int {
 	return int(uint64(k.z)%blocksSide)*blocksSide + int(uint64(k.x)%blocksSide)
 }
 
+// corner is the first cell of the block's place in a level.
+func (k blockKey) corner() int {
+	return int(uint64(k.z)%blocksSide)*blockSide<<levelBits + int(uint64(k.x)%blocksSide)*blockSide
+}
+
 // wedge is what a frame sees from above: a point, the direction of its middle, and how wide it opens to each side per depth.
 type wedge struct {
 	x, z, sin, cos, open float64
-}
-
-// missing appends the blocks of level k that the wedge needs between the depths near and far (cells) and that are not there.
-func (l *level) missing(jobs []blockJob, k int, w wedge, near, far float64, lookVersion int32) []blockJob {
-	w.blocks(k, near, far, func(x, z int64) {
-		key := blockKey{x: x, z: z, look: lookVersion, full: true}
-		if owner := &l.owners[key.slot()]; *owner != key {
-			*owner = key
-			jobs = append(jobs, blockJob{level: k, key: key})
-		}
-	})
-	return jobs
 }
 
 // blocks visits the blocks of level k that the wedge touches between the depths near and far (cells), by column and row in the world.

@@ -1,28 +1,37 @@
 package terrain
 
 import (
+	"context"
 	"fmt"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"telefuser/workers/media"
 )
 
-// Renderer draws frames of one world at one size. It keeps the map around the camera and is for one goroutine at a time; inside a
-// frame it uses as many as GOMAXPROCS allows, with the same result for any number.
+// Renderer draws frames of one world at one size and keeps the map around the camera. It has two halves that may work at the same time, each
+// for one goroutine at a time: Prepare and SetWorld look ahead, and the plans that Prepare makes are drawn, each once and in the order of
+// their making. Inside each half as many goroutines work as GOMAXPROCS allows, with the same result for any number.
 type Renderer struct {
-	world *World
-	scene scene
-	// lookVersion tells blocks of an earlier look from those of the present one.
-	lookVersion int32
-	threads     int
-	bakers      []*baker
-	strips      []*strip
-	jobs        []blockJob
-	// times are what the last frame cost.
-	times Times
+	view    *view
+	threads int
+
+	// The half that prepares. index tells blocks of an earlier look from those of the present one.
+	world  *World
+	air    *air
+	index  blockIndex
+	bakers []*baker
+	cuts   int64
+
+	// The half that draws.
+	levels []*level
+	strips []*strip
+	late   []*baker
+
+	// cut counts the plans that were not drawn to their end, after which nobody knows which blocks are in the map.
+	cut   atomic.Int64
+	spare chan *plan
 }
 
 // Times are the durations of the stages of a frame or of a chunk: Encode fills the map, Generate draws the columns, Decode turns
@@ -36,6 +45,19 @@ func (t Times) Add(o Times) Times {
 	return Times{Encode: t.Encode + o.Encode, Generate: t.Generate + o.Generate, Decode: t.Decode + o.Decode}
 }
 
+// Shot is one frame to draw: where the camera is, and the flight's clock.
+type Shot struct {
+	Pose  Pose
+	Ticks int64
+}
+
+// Plan is some frames made ready to be drawn.
+type Plan interface {
+	// Draw draws the frames, which must be as many as the shots and have the renderer's size. It ends early with ctx's cause. After an error the
+	// renderer's later plans that are made already cannot be drawn either.
+	Draw(ctx context.Context, dst []media.Frame) (Times, error)
+}
+
 // NewRenderer makes a renderer for pictures of the given even size in pixels. threads is the number of goroutines to use; 0 means
 // GOMAXPROCS.
 func NewRenderer(world *World, width, height, threads int) (*Renderer, error) {
@@ -46,25 +68,23 @@ func NewRenderer(world *World, width, height, threads int) (*Renderer, error) {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	r := &Renderer{threads: threads}
-	r.scene = newScene(v)
-	for range len(v.starts) - 1 {
-		r.scene.levels = append(r.scene.levels, &level{})
+	levels := len(v.starts) - 1
+	r := &Renderer{view: v, threads: threads, index: newBlockIndex(levels), spare: make(chan *plan, plansSpare)}
+	for range levels {
+		r.levels = append(r.levels, &level{})
 	}
 	for range threads {
-		r.bakers = append(r.bakers, &baker{})
+		r.bakers, r.late = append(r.bakers, &baker{}), append(r.late, &baker{})
 		r.strips = append(r.strips, newStrip(height))
 	}
 	r.SetWorld(world)
 	return r, nil
 }
 
-// SetWorld changes the look of what is drawn; the map is baked anew.
+// SetWorld changes the look of what is prepared from now on; the map is baked anew.
 func (r *Renderer) SetWorld(world *World) {
-	r.world = world
-	r.lookVersion++
-	r.scene.world = world
-	r.scene.air = newAir(world, r.scene.view)
+	r.world, r.air = world, newAir(world, r.view)
+	r.index.forget()
 	for _, b := range r.bakers {
 		b.world = world
 	}
@@ -73,74 +93,26 @@ func (r *Renderer) SetWorld(world *World) {
 // Render draws the world as seen from pose into dst, which must have the renderer's size. ticks is the flight's
 // clock, which clouds and water move with. altitude is a multiple of the usual height of flight.
 func (r *Renderer) Render(dst media.Frame, pose Pose, altitude float64, ticks int64) (Times, error) {
-	v := r.scene.view
-	if dst.Width != v.width || dst.Height != v.height || len(dst.Data) != media.FrameBytes(v.width, v.height) {
-		return Times{}, fmt.Errorf("%w: frame of %dx%d for a renderer of %dx%d", ErrConfig, dst.Width, dst.Height, v.width, v.height)
+	if err := r.view.fits([]media.Frame{dst}, 1); err != nil {
+		return Times{}, err
 	}
-	started := time.Now()
-	eye := r.world.eye(pose, altitude)
-	r.scene.prepare(eye, ticks)
-	r.fillMap(eye)
-	encoded := time.Since(started)
-	drawing, turning := r.draw(dst)
-	return Times{Encode: encoded, Generate: drawing, Decode: turning}, nil
+	plan, prepared := r.Prepare([]Shot{{Pose: pose, Ticks: ticks}}, altitude)
+	drawn, err := plan.Draw(context.Background(), []media.Frame{dst})
+	return prepared.Add(drawn), err
 }
 
-// fillMap bakes the blocks that the frame sees and that are not there.
-func (r *Renderer) fillMap(eye eyePoint) {
-	s := &r.scene
-	w := wedge{x: eye.x, z: eye.z, sin: s.sin, cos: s.cos, open: s.view.open}
-	r.jobs = r.jobs[:0]
-	for k, l := range s.levels {
-		if near := max(s.view.borders[k], s.nearest); near < s.view.borders[k+1] {
-			r.jobs = l.missing(r.jobs, k, w, near, s.view.borders[k+1], r.lookVersion)
+// fits checks frames that are to be drawn.
+func (v *view) fits(dst []media.Frame, shots int) error {
+	if len(dst) != shots {
+		return fmt.Errorf("%w: %d frames for %d shots", ErrConfig, len(dst), shots)
+	}
+	for i, frame := range dst {
+		if frame.Width != v.width || frame.Height != v.height || len(frame.Data) != media.FrameBytes(v.width, v.height) {
+			return fmt.Errorf("%w: frame %d of %dx%d for a renderer of %dx%d", ErrConfig, i, frame.Width, frame.Height, v.width, v.height)
 		}
 	}
-	var next atomic.Int64
-	r.parallel(func(worker int) {
-		for {
-			i := int(next.Add(1)) - 1
-			if i >= len(r.jobs) {
-				return
-			}
-			r.bakers[worker].bake(r.jobs[i], s.levels[r.jobs[i].level])
-		}
-	})
+	return nil
 }
 
-// draw renders all strips and answers the mean time that a goroutine spent on columns and on planes.
-func (r *Renderer) draw(dst media.Frame) (drawing, turning time.Duration) {
-	count := (dst.Width + stripWidth - 1) / stripWidth
-	var next, drawn, turned atomic.Int64
-	r.parallel(func(worker int) {
-		work := r.strips[worker]
-		for {
-			i := int(next.Add(1)) - 1
-			if i >= count {
-				return
-			}
-			started := time.Now()
-			x0 := i * stripWidth
-			width := min(stripWidth, dst.Width-x0)
-			for column := range width {
-				r.scene.column(x0+column, work, work.sums[column*work.stride:][:dst.Height])
-			}
-			middle := time.Now()
-			work.planes(dst, x0, width)
-			drawn.Add(int64(middle.Sub(started)))
-			turned.Add(int64(time.Since(middle)))
-		}
-	})
-	threads := int64(min(r.threads, count))
-	return time.Duration(drawn.Load() / threads), time.Duration(turned.Load() / threads)
-}
-
-// parallel runs work once for each goroutine and waits for all of them.
-func (r *Renderer) parallel(work func(worker int)) {
-	var group sync.WaitGroup
-	for worker := 1; worker < r.threads; worker++ {
-		group.Go(func() { work(worker) })
-	}
-	work(0)
-	group.Wait()
-}
+// errCut is why a plan cannot be drawn any more.
+var errCut = fmt.Errorf("%w: a plan before this one was not drawn to its end", ErrConfig)

@@ -49,15 +49,6 @@ func DecodeState(data []byte) (*State, error) {
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
-	p := s.Flight.Pose
-	inside := func(limit float64, values ...float64) bool {
-		for _, v := range values {
-			if math.IsNaN(v) || math.Abs(v) > limit {
-				return false
-			}
-		}
-		return true
-	}
 	switch {
 	case s.Version != stateVersion:
 		return nil, fmt.Errorf("%w: version %d", ErrState, s.Version)
@@ -65,8 +56,23 @@ func DecodeState(data []byte) (*State, error) {
 		return nil, fmt.Errorf("%w: picture of %d bytes", ErrState, len(s.Picture))
 	case !contract.ValidKeys(s.Flight.Keys) || s.Flight.Frame < 0 || s.Flight.Ticks < 0 || s.Flight.Clock < 0:
 		return nil, fmt.Errorf("%w: flight", ErrState)
-	case !inside(1e7, p.X, p.Y, p.Z, p.Yaw, p.Pitch) || !inside(64, s.Altitude, s.Speed) || s.HourOfDay > 24:
+	case !poseInside(s.Flight.Pose) || !inside(64, s.Altitude, s.Speed) || s.HourOfDay > 24:
 		return nil, fmt.Errorf("%w: numbers out of range", ErrState)
+	case !s.Flight.Path.valid():
+		return nil, fmt.Errorf("%w: path", ErrState)
 	}
 	return &s, nil
 }
+
+// inside says whether all values are numbers within a limit.
+func inside(limit float64, values ...float64) bool {
+	for _, v := range values {
+		if math.IsNaN(v) || math.Abs(v) > limit {
+			return false
+		}
+	}
+	return true
+}
+
+// poseInside says whether a pose that was read can be flown from.
+func poseInside(p Pose) bool { return inside(1e7, p.X, p.Y, p.Z, p.Yaw, p.Pitch) }

@@ -1,6 +1,10 @@
 package terrain
 
-// blockIndex knows which blocks of the world the device's map holds, and which of them the batch under way needs.
+// blocksAheadMax bounds the blocks that are baked ahead of a plan's drawing; the rest are baked when it is drawn.
+const blocksAheadMax = 1024
+
+// blockIndex knows which blocks of the world the map will hold when all that was claimed is in it, and which of them the batch under way
+// needs.
 type blockIndex struct {
 	look   int32
 	levels [][]blockSlot
