@@ -13,11 +13,19 @@ const (
 	StageDecode   = "decode"
 )
 
+// latentFrames is how many frames a latent one stands for; the first stands for one.
+const latentFrames = 4
+
 // chunkFrames is how many frames the next chunk delivers after sent frames of total; 0 in total means no end.
 func chunkFrames(index, sent, total int) int {
-	count := laterChunkFrames
+	return chunkFramesOf(laterChunkFrames/latentFrames, index, sent, total)
+}
+
+// chunkFramesOf is chunkFrames for chunks of another number of latent frames.
+func chunkFramesOf(latents, index, sent, total int) int {
+	count := latents * latentFrames
 	if index == 0 {
-		count = firstChunkFrames
+		count -= laterChunkFrames - firstChunkFrames
 	}
 	if total > 0 {
 		count = min(count, total-sent)

@@ -74,6 +74,7 @@ func (t *Terrain) Open(ctx context.Context, req Request) (Session, error) {
 	}
 	if err := t.schedule(s); err != nil {
 		return nil, errors.Join(err, terrainError(s.release()))
+	}
 	if wantsSound(req) {
 		return newSoundSession(s, req), nil
 	}
