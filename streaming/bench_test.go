@@ -25,7 +25,7 @@ func (sink) Close() error                                     { return nil }
 func BenchmarkFrame(b *testing.B) {
 	const frames = 16
 	c := &claim{worker: "w", session: Session{ID: "s", Spec: Spec{Width: 832, Height: 480, FPS: 16, Controller: "ann"}}}
-	r := newRun(PoolConfig{}.withDefaults(), c, nil, nil, NewExecutionLease(time.Second, nil).Sit(0), newPoolMetrics(), slog.New(slog.DiscardHandler))
+	r := newRun(PoolConfig{}.withDefaults(), c, nil, nil, NewExecutionLease(time.Second, nil).Sit(0), newPoolMetrics(), newWorkerStats("0"), slog.New(slog.DiscardHandler))
 	r.prepare(b.Context())
 	r.link.pub = sink{}
 	r.pacer.period = 0

@@ -10,10 +10,15 @@ type Control struct {
 	Prompt *string
 	// Pose puts the camera somewhere.
 	Pose *Pose
+	// Path leads the camera through poses in order, one for each interval of four frames; held keys move it again after the last one.
+	Path []Pose
 	// Reset goes back to the first pose; Stop ends the session.
 	Reset bool
 	Stop  bool
 }
+
+// explicit says that the control leads the camera itself. The newest explicit control replaces those that no chunk was begun with.
+func (c Control) explicit() bool { return c.Pose != nil || len(c.Path) > 0 || c.Reset }
 
 // Pose is a camera position in world units and its angles in radians.
 type Pose struct {

@@ -29,6 +29,8 @@ type engine struct {
 	twoAtOnce atomic.Bool
 	mu        sync.Mutex
 	opened    []streaming.Session
+	paths     [][]streaming.Pose
+	timing    func(chunk int) *streaming.Timing
 }
 
 const framesPerChunk = 4
@@ -82,6 +84,12 @@ func (s *source) Control(_ context.Context, c streaming.Control) error {
 	if c.Pose != nil {
 		s.pose = *c.Pose
 	}
+	if len(c.Path) > 0 {
+		s.pose = c.Path[len(c.Path)-1]
+		s.engine.mu.Lock()
+		s.engine.paths = append(s.engine.paths, c.Path)
+		s.engine.mu.Unlock()
+	}
 	s.ids = append(s.ids, c.ID)
 	return nil
 }
@@ -105,6 +113,9 @@ func (s *source) Next(ctx context.Context) (streaming.Chunk, error) {
 		return streaming.Chunk{}, ctx.Err()
 	}
 	c := streaming.Chunk{Index: s.n, ControlIDs: s.ids, Keys: s.keys, Pose: s.pose, StagesNS: map[string]int64{"dit": s.engine.took.Nanoseconds()}}
+	if s.engine.timing != nil {
+		c.Timing = s.engine.timing(s.n)
+	}
 	for i := range framesPerChunk {
 		f := media.NewFrame(s.spec.Width, s.spec.Height)
 		f.Data[0] = byte(s.n*framesPerChunk + i)

@@ -34,6 +34,8 @@ var (
 var (
 	// ErrEngineLost says that the engine's process died under the session.
 	ErrEngineLost = errors.New("the engine was lost")
+	// ErrOutOfMemory says that the model had too little memory; it comes with ErrEngineLost where the engine died of it.
+	ErrOutOfMemory = errors.New("out of memory")
 	// ErrBadControl says that the source cannot obey this control. The session goes on.
 	ErrBadControl = errors.New("the control cannot be obeyed")
 )

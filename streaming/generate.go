@@ -126,7 +126,10 @@ func (r *run) next(ctx context.Context) (Chunk, error) {
 	r.made++
 	r.mu.Unlock()
 	r.out.status("generating_chunk", &index, fields{"controls": keyList(keys), "prefetched": false})
+	const batch = 1 // the holder of the model makes its own chunk and nobody else's
+	r.stats.begin(batch, time.Now())
 	chunk, err := r.source.Next(ctx)
+	r.stats.end(time.Now())
 	if errors.Is(err, io.EOF) {
 		return Chunk{}, io.EOF
 	}
@@ -143,6 +146,7 @@ func (r *run) next(ctx context.Context) (Chunk, error) {
 		return Chunk{}, r.broken(ctx, "next", err)
 	}
 	r.metrics.outputs.WithLabelValues("ok").Inc()
+	r.metrics.batch(batch)
 	return chunk, nil
 }
 
@@ -165,6 +169,6 @@ func (r *run) broken(ctx context.Context, what string, err error) error {
 		return context.Cause(ctx)
 	}
 	r.metrics.outputs.WithLabelValues("error").Inc()
-	r.metrics.errors.WithLabelValues("model").Inc()
+	r.metrics.failed(err)
 	return fmt.Errorf("streaming: %s of %s: %w", what, r.claim.session.ID, err)
 }

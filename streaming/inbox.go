@@ -29,6 +29,10 @@ type pendingControl struct {
 	chunks int
 	// still is a repeated set of keys, which the source need not be told.
 	still bool
+	// resumed says that nobody pressed anything: the keys were held before.
+	resumed bool
+	// replaced says that a newer explicit control came before any chunk was begun with this one.
+	replaced bool
 }
 
 // inbox takes the controller's messages in, keeps what the keys are, and says what became of each.
@@ -37,8 +41,8 @@ type inbox struct {
 	out       *outbox
 	metrics   *poolMetrics
 	limit     *bucket
-	// touched is told that the controller is active.
-	touched func()
+	// touched is told that the controller is active, and what keys it holds.
+	touched func(keys string)
 	// stopped is told that the controller ends the session.
 	stopped func()
 
@@ -50,6 +54,7 @@ type inbox struct {
 	// waiting are not yet with the source, sent are.
 	waiting, sent []*pendingControl
 	superseded    int64
+	overwritten   int64
 	dropped       int64
 	told          time.Time
 	toldDropped   int64
@@ -58,8 +63,17 @@ type inbox struct {
 	acks  chan int64
 }
 
-func newInbox(sessionID string, out *outbox, m *poolMetrics, perSecond int, touched, stopped func()) *inbox {
+func newInbox(sessionID string, out *outbox, m *poolMetrics, perSecond int, touched func(keys string), stopped func()) *inbox {
 	return &inbox{sessionID: sessionID, out: out, metrics: m, limit: newBucket(perSecond), touched: touched, stopped: stopped, acks: make(chan int64, 1)}
+}
+
+// resume goes on with the keys that were held under another owner, and sees that the source knows them. Call it before anything is received.
+func (b *inbox) resume(keys string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held = keys
+	b.seq++
+	b.queue(&pendingControl{Control: Control{ID: fmt.Sprintf("#%d", b.seq), Keys: &keys}, arrived: time.Now(), resumed: true})
 }
 
 // receive takes one message. Every one is answered: obeyed ones with their state and later their chunk, the others with a code.
@@ -168,10 +182,10 @@ func (b *inbox) obey(m Message, now time.Time) {
 	case TypeControl:
 		keys = m.apply(b.held, c)
 	}
-	if c.Prompt == nil && c.Pose == nil && !c.Reset || keys != before {
+	if c.Prompt == nil && !c.explicit() || keys != before {
 		c.Keys = &keys
 	}
-	c.still = keys == before && c.Prompt == nil && c.Pose == nil && !c.Reset
+	c.still = keys == before && c.Prompt == nil && !c.explicit()
 	b.held = keys
 	if !c.still {
 		b.rev++
@@ -183,7 +197,7 @@ func (b *inbox) obey(m Message, now time.Time) {
 	state := b.state()
 	b.mu.Unlock()
 	if !c.still || keys != "" { // a heartbeat without keys is no activity
-		b.touched()
+		b.touched(keys)
 	}
 	b.out.status("control_state", nil, state)
 }
@@ -204,6 +218,8 @@ func (m Message) apply(held string, c *pendingControl) string {
 		return ""
 	case EventPose:
 		c.Pose = &m.Pose
+	case EventPath:
+		c.Path = m.Path
 	}
 	return held
 }
@@ -224,6 +240,14 @@ func (b *inbox) queue(c *pendingControl) {
 	if len(b.waiting) == pendingMax {
 		b.settleOne(b.waiting[0], nil, true)
 		b.waiting = append(b.waiting[:0], b.waiting[1:]...)
+	}
+	if c.explicit() {
+		for _, other := range b.waiting {
+			if other.explicit() && !other.replaced {
+				other.replaced = true
+				b.overwritten++
+			}
+		}
 	}
 	b.waiting = append(b.waiting, c)
 }
@@ -287,7 +311,9 @@ func (b *inbox) settle(index int, ids []string) (arrivals []time.Time) {
 		c.chunks++
 		switch {
 		case named[c.ID]:
-			arrivals = append(arrivals, c.arrived)
+			if !c.resumed {
+				arrivals = append(arrivals, c.arrived)
+			}
 			b.settleOne(c, &index, false)
 		case c.still:
 			b.settleOne(c, &index, false)
@@ -332,6 +358,6 @@ func (b *inbox) finish() {
 func (b *inbox) counts() fields {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return fields{"dropped_control_signals": b.dropped, "overwritten_direction_commands": b.superseded, "last_applied_control_revision": b.applied,
+	return fields{"dropped_control_signals": b.dropped, "overwritten_explicit_controls": b.overwritten, "overwritten_direction_commands": b.superseded, "last_applied_control_revision": b.applied,
 		"pending_direction_commands": len(b.waiting)}
 }

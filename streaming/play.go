@@ -114,7 +114,9 @@ func (r *run) showed(encode time.Duration) {
 	r.facts.EncodeNS = &total
 	r.metrics.frames.Inc()
 	r.metrics.encode.Observe(encode.Seconds())
-	r.metrics.rate.add(time.Now())
+	now := time.Now()
+	r.metrics.gauges.aggregate.add(now)
+	r.rate.add(now)
 	if r.shownAny {
 		return
 	}
@@ -141,9 +143,9 @@ func (r *run) finish(ctx context.Context) error {
 		r.inbox.ask()
 	}
 	facts := r.snapshot()
-	r.out.status("runtime_summary", nil, fields{"runtime_metrics": r.runtimeMetrics()})
+	r.out.status("runtime_summary", nil, fields{"runtime_metrics": r.runtimeMetrics(), "scheduler_metrics": r.schedulerMetrics()})
 	r.out.done(fields{"total_chunks": facts.Chunks, "published_frames": facts.PublishedFrames, "reason": ReasonFinished})
-	r.record.put(note{status: StatusDraining, facts: &facts})
+	r.enter(StatusDraining, note{facts: &facts})
 	if !r.lossless() {
 		if err := sleepUntil(ctx, time.Now().Add(lastFrames)); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -30,8 +31,11 @@ func NewPool(cfg PoolConfig, store *Store, engines []Engine, rooms Rooms, log *s
 		return nil, fmt.Errorf("streaming: a pool needs a store, an engine, rooms and a logger: %w", ErrInvalid)
 	}
 	p := &Pool{cfg: cfg, store: store, metrics: newPoolMetrics(), log: log}
+	p.metrics.share(cfg.SessionsPerWorkerMax)
 	for i, engine := range engines {
-		w := &worker{cfg: cfg, store: store, engine: engine, rooms: rooms, metrics: p.metrics, id: fmt.Sprintf("%s-worker-%d", cfg.Owner, i),
+		stats := newWorkerStats(strconv.Itoa(i))
+		p.metrics.gauges.add(stats)
+		w := &worker{cfg: cfg, store: store, engine: engine, rooms: rooms, metrics: p.metrics, stats: stats, id: fmt.Sprintf("%s-worker-%d", cfg.Owner, i),
 			log: log.With("worker", i), lease: NewExecutionLease(cfg.TimeSlice, nil), runs: map[held]*run{}, wake: make(chan struct{}, 1), beat: make(chan struct{}, 1)}
 		if i < len(cfg.Devices) {
 			w.devices = cfg.Devices[i]

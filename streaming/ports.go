@@ -19,6 +19,8 @@ type Chunk struct {
 	Pose       Pose
 	// StagesNS are durations in nanoseconds on the monotonic clock, synchronised with the device.
 	StagesNS map[string]int64
+	// Timing is what the source's stage scheduler saw of it; nil where there is none.
+	Timing *Timing
 	// State lets a later owner continue after this chunk; nil where the pipeline cannot.
 	State []byte
 }

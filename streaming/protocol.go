@@ -36,6 +36,7 @@ const (
 	EventClear     = "clear"
 	EventResetPose = "reset_pose"
 	EventPose      = "pose"
+	EventPath      = "path"
 )
 
 // The codes with which a control message is refused.
@@ -64,9 +65,10 @@ type Message struct {
 	Event string
 	// Keys are the held keys of a TypeControlState, or the one key of a press or release, of "wasdijkl".
 	Keys string
-	// Prompt is the text of a TypePrompt, Pose where an EventPose puts the camera.
+	// Prompt is the text of a TypePrompt, Pose where an EventPose puts the camera, Path what an EventPath leads it through.
 	Prompt string
 	Pose   Pose
+	Path   []Pose
 	// PublishedFrames is what a TypeDeliveryAck counted.
 	PublishedFrames int64
 }

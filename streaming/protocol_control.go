@@ -81,41 +81,43 @@ func (m *Message) fillControl(b body) *Refusal {
 	return nil
 }
 
-// fillPose reads where the camera goes: one pose, or the last of a path.
+// fillPose reads where the camera goes: one pose, or a path of them.
 func (m *Message) fillPose(b body) *Refusal {
 	m.Event = EventPose
-	pose, path := b.Pose, b.Poses
+	if b.Pose != nil {
+		if !b.Pose.finite() {
+			return &Refusal{Code: CodeBadField, Message: "A pose has finite numbers within a million units."}
+		}
+		m.Pose = *b.Pose
+		return nil
+	}
+	path := b.Poses
 	if len(path) == 0 {
 		path = b.ControlTensor
 	}
-	if pose == nil {
-		var ok bool
-		if pose, ok = lastPose(path); !ok {
-			return &Refusal{Code: CodeBadField, Message: fmt.Sprintf("poses are 1 to %d of {x, y, z, yaw, pitch} or of 4x4 camera-to-world matrices.", posesMax)}
-		}
+	var ok bool
+	if m.Path, ok = readPath(path); !ok {
+		return &Refusal{Code: CodeBadField, Message: fmt.Sprintf("poses are 1 to %d of {x, y, z, yaw, pitch} or of 4x4 camera-to-world matrices.", posesMax)}
 	}
-	if !pose.finite() {
-		return &Refusal{Code: CodeBadField, Message: "A pose has finite numbers within a million units."}
-	}
-	m.Pose = *pose
+	m.Event = EventPath
 	return nil
 }
 
-// lastPose is the end of a path of poses or of matrices.
-func lastPose(path json.RawMessage) (*Pose, bool) {
+// readPath reads a path of poses or of matrices.
+func readPath(path json.RawMessage) ([]Pose, bool) {
 	var items []json.RawMessage
 	if json.Unmarshal(path, &items) != nil || len(items) == 0 || len(items) > posesMax {
 		return nil, false
 	}
-	var last *Pose
-	for _, item := range items {
+	poses := make([]Pose, len(items))
+	for i, item := range items {
 		pose, ok := readPose(item)
 		if !ok {
 			return nil, false
 		}
-		last = pose
+		poses[i] = *pose
 	}
-	return last, true
+	return poses, true
 }
 
 // readPose reads one pose. A matrix is camera-to-world in a frame with x to the right, y down and z forward, R = Ry(yaw) Rx(pitch).

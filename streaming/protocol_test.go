@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -25,17 +26,19 @@ func TestParseMessage(t *testing.T) {
 		`{"type":"stop"}`:  {Type: "stop"},
 		`{"type":"delivery_ack","published_frames":957}`:                                        {Type: "delivery_ack", PublishedFrames: 957},
 		`{"type":"control","pose":{"x":1,"y":2,"z":3,"yaw":0.5,"pitch":-0.25}}`:                 {Type: "control", Event: "pose", Pose: streaming.Pose{X: 1, Y: 2, Z: 3, Yaw: .5, Pitch: -.25}},
-		`{"type":"control","poses":[{"x":9},{"x":4,"z":2}]}`:                                    {Type: "control", Event: "pose", Pose: streaming.Pose{X: 4, Z: 2}},
-		`{"type":"control","control_tensor":[[[1,0,0,5],[0,1,0,6],[0,0,1,7],[0,0,0,1]]],"a":1}`: {Type: "control", Event: "pose", Pose: streaming.Pose{X: 5, Y: 6, Z: 7}},
+		`{"type":"control","poses":[{"x":9},{"x":4,"z":2}]}`:                                    {Type: "control", Event: "path", Path: []streaming.Pose{{X: 9}, {X: 4, Z: 2}}},
+		`{"type":"control","control_tensor":[[[1,0,0,5],[0,1,0,6],[0,0,1,7],[0,0,0,1]]],"a":1}`: {Type: "control", Event: "path", Path: []streaming.Pose{{X: 5, Y: 6, Z: 7}}},
 	} {
 		got, err := streaming.ParseMessage([]byte(text), "s")
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-		if got.Pose.Pitch == 0 {
-			got.Pose.Pitch = 0 // -0 and 0 are one angle
+		for i := range got.Path {
+			if got.Path[i].Pitch == 0 {
+				got.Path[i].Pitch = 0 // -0 and 0 are one angle
+			}
 		}
-		if got != want {
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", text, got, want)
 		}
 	}
@@ -50,7 +53,7 @@ func TestMatrixBecomesAngles(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := streaming.ParseMessage(text, "s")
-	if err != nil || math.Abs(got.Pose.Yaw-yaw) > 1e-9 || math.Abs(got.Pose.Pitch-pitch) > 1e-9 || got.Pose.Z != 3 {
+	if err != nil || len(got.Path) != 1 || math.Abs(got.Path[0].Yaw-yaw) > 1e-9 || math.Abs(got.Path[0].Pitch-pitch) > 1e-9 || got.Path[0].Z != 3 {
 		t.Errorf("%+v %v", got, err)
 	}
 }
@@ -77,6 +80,8 @@ func TestParseMessageRefuses(t *testing.T) {
 		`{"type":"control"}`:                                               "unknown_key",
 		`{"type":"control","control":"w","event":"hold"}`:                  "bad_field",
 		`{"type":"control","poses":[]}`:                                    "bad_field",
+		`{"type":"control","poses":[{"x":1},{"x":1e7}]}`:                   "bad_field",
+		`{"type":"control","poses":[{}` + strings.Repeat(",{}", 64) + `]}`: "bad_field",
 		`{"type":"control","poses":[[1]]}`:                                 "bad_field",
 		`{"type":"control","poses":[[[1],[2],[3],[4]]]}`:                   "bad_field",
 		`{"type":"control","pose":{"x":1e9}}`:                              "bad_field",
@@ -117,9 +122,14 @@ func FuzzParseMessage(f *testing.F) {
 		if strings.Trim(m.Keys, "wasdijkl") != "" || len(m.ID) > 64 || m.PublishedFrames < 0 || len(payload) > streaming.ControlBytesMax {
 			t.Fatalf("let through %+v", m)
 		}
-		for _, v := range []float64{m.Pose.X, m.Pose.Y, m.Pose.Z, m.Pose.Yaw, m.Pose.Pitch} {
-			if math.IsNaN(v) || math.Abs(v) > 1e6 {
-				t.Fatalf("let through a pose %+v", m.Pose)
+		if len(m.Path) > 64 {
+			t.Fatalf("let through a path of %d poses", len(m.Path))
+		}
+		for _, p := range append(m.Path, m.Pose) {
+			for _, v := range []float64{p.X, p.Y, p.Z, p.Yaw, p.Pitch} {
+				if math.IsNaN(v) || math.Abs(v) > 1e6 {
+					t.Fatalf("let through a pose %+v", p)
+				}
 			}
 		}
 	})

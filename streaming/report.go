@@ -25,6 +25,9 @@ func (r *run) measureChunk(it *item, length time.Duration) {
 		met = "missed"
 	}
 	r.metrics.slo.WithLabelValues(met).Inc()
+	r.metrics.gauges.chunk(met == "met", it.ready)
+	r.stats.chunk(it.made, it.StagesNS)
+	r.measureTiming(it)
 	for stage, ns := range it.StagesNS {
 		r.metrics.stages.WithLabelValues(stage).Observe(time.Duration(ns).Seconds())
 		r.out.measure("phase", fields{"index": it.Index, "name": stage, "duration_ns": ns})
@@ -88,7 +91,6 @@ func (r *run) runtimeMetrics() fields {
 	out["output_queue_high_watermark"] = r.chunks.highWatermark()
 	out["dropped_video_payloads"] = facts.DroppedFrames
 	out["dropped_status_payloads"] = r.out.drops()
-	out["overwritten_explicit_controls"] = nil
 	out["worker_start_seconds"] = r.openedIn.Seconds()
 	out["first_chunk_seconds"] = nil
 	if facts.FirstFrameNS != nil {

@@ -38,14 +38,20 @@ type run struct {
 	shownAny bool
 	source   Source
 	openedIn time.Duration
+	timing   *Timing
+	status   Status
+	// rate is the session's own, stats its worker's.
+	rate  *rate
+	leave func()
+	stats *workerStats
 	// mute, which is play's alone, says that sound cannot be encoded here.
 	mute bool
 }
 
 // newRun prepares an epoch; nothing of it runs yet.
-func newRun(cfg PoolConfig, c *claim, engine Engine, rooms Rooms, seat *Seat, m *poolMetrics, log *slog.Logger) *run {
+func newRun(cfg PoolConfig, c *claim, engine Engine, rooms Rooms, seat *Seat, m *poolMetrics, stats *workerStats, log *slog.Logger) *run {
 	spec := c.session.Spec
-	r := &run{cfg: cfg, claim: c, engine: engine, rooms: rooms, seat: seat, metrics: m, claimed: time.Now(), facts: c.session.Facts,
+	r := &run{cfg: cfg, claim: c, engine: engine, rooms: rooms, seat: seat, metrics: m, stats: stats, claimed: time.Now(), facts: c.session.Facts,
 		log: log.With("session", c.session.ID, "epoch", c.session.Epoch), chunks: newChunkQueue()}
 	r.link = newLink(rooms, Join{SessionID: c.session.ID, Room: c.session.Room, Epoch: c.session.Epoch, Controller: spec.Controller,
 		Width: spec.Width, Height: spec.Height, FPS: spec.FPS, BitrateBitsPerSecond: cfg.BitrateBitsPerSecond}, cfg, r.log)
@@ -64,12 +70,59 @@ func (r *run) stop(cause error) { r.cancel(cause) }
 func (r *run) prepare(ctx context.Context) context.Context {
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	r.record = newRecorder(r.claim.write, r.stop)
-	touched := func() {
+	touched := func(keys string) {
 		r.seat.Touch()
-		r.record.put(note{active: true})
+		r.record.put(r.holds(keys))
 	}
 	r.inbox = newInbox(r.claim.session.ID, r.out, r.metrics, r.cfg.ControlsPerSecondMax, touched, func() { r.stop(endWith(ReasonStopped)) })
+	if r.claim.session.Epoch > 1 {
+		r.inbox.resume(r.facts.HeldKeys)
+	}
+	r.rate, r.leave = r.metrics.gauges.join()
+	r.stats.session(1)
+	r.metrics.sessions.WithLabelValues("live").Inc()
+	r.count(StatusJoiningRoom)
 	return ctx
+}
+
+// over takes the run out of the gauges.
+func (r *run) over() {
+	r.count("")
+	r.metrics.sessions.WithLabelValues("live").Dec()
+	r.stats.session(-1)
+	r.leave()
+}
+
+// enter writes a new status down, with what else there is to note.
+func (r *run) enter(status Status, n note) {
+	r.count(status)
+	n.status = status
+	r.record.put(n)
+}
+
+// count moves the session from one status to the next in the metrics; "" is none.
+func (r *run) count(status Status) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.status != "" {
+		r.metrics.statuses.WithLabelValues(string(r.status)).Dec()
+	}
+	if r.status = status; status != "" {
+		r.metrics.statuses.WithLabelValues(string(status)).Inc()
+	}
+}
+
+// holds is the note that the controller is active and holds keys, so that another owner goes on with them.
+func (r *run) holds(keys string) note {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := note{active: true}
+	if keys != r.facts.HeldKeys {
+		r.facts.HeldKeys = keys
+		facts := r.facts
+		n.facts = &facts
+	}
+	return n
 }
 
 // do runs the session to its end and frees the slot.
@@ -130,10 +183,10 @@ func (r *run) arrive(ctx context.Context, opened <-chan struct{}) {
 	if _, err := r.link.await(ctx, func(v view) bool { return v.pub != nil }); err != nil {
 		return
 	}
-	r.record.put(note{status: StatusStartingPipeline})
+	r.enter(StatusStartingPipeline, note{})
 	select {
 	case <-opened:
-		r.record.put(note{status: StatusRunning})
+		r.enter(StatusRunning, note{})
 	case <-ctx.Done():
 	}
 }
@@ -145,7 +198,7 @@ func (r *run) open(ctx context.Context) error {
 	defer cancel()
 	source, err := r.engine.Open(timed, r.claim.session)
 	if err != nil {
-		r.metrics.errors.WithLabelValues("model").Inc()
+		r.metrics.failed(err)
 		return fmt.Errorf("streaming: open %s: %w", r.claim.session.ID, err)
 	}
 	r.source, r.openedIn = source, time.Since(began)

@@ -102,4 +102,6 @@ type Facts struct {
 	// FirstFrameNS is from the claim to the first published frame, monotonic.
 	FirstFrameNS *int64 `json:"first_frame_ns,omitempty"`
 	EncodeNS     *int64 `json:"encode_ns,omitempty"`
+	// HeldKeys are the keys that the controller holds, so that another owner goes on with them.
+	HeldKeys string `json:"held_keys,omitempty"`
 }

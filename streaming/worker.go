@@ -16,6 +16,7 @@ type worker struct {
 	rooms   Rooms
 	lease   *ExecutionLease
 	metrics *poolMetrics
+	stats   *workerStats
 	log     *slog.Logger
 	id      string
 	devices []string
@@ -106,7 +107,7 @@ func (w *worker) claimOne(ctx, alive context.Context, sessions *sync.WaitGroup) 
 	if spec.Delivery == DeliveryLossless {
 		idle = 0 // it needs no controls to be wanted
 	}
-	r := newRun(w.cfg, c, w.engine, w.rooms, w.lease.Sit(idle), w.metrics, w.log)
+	r := newRun(w.cfg, c, w.engine, w.rooms, w.lease.Sit(idle), w.metrics, w.stats, w.log)
 	if c.session.Epoch > 1 {
 		w.metrics.migration.Observe(c.waited.Seconds())
 	}
@@ -115,13 +116,12 @@ func (w *worker) claimOne(ctx, alive context.Context, sessions *sync.WaitGroup) 
 	w.mu.Lock()
 	w.runs[key] = r
 	w.mu.Unlock()
-	w.metrics.sessions.WithLabelValues("live").Inc()
 	sessions.Go(func() {
 		defer func() {
 			w.mu.Lock()
 			delete(w.runs, key)
 			w.mu.Unlock()
-			w.metrics.sessions.WithLabelValues("live").Dec()
+			r.over()
 			nudge(w.wake)
 		}()
 		r.do(running)

@@ -95,12 +95,12 @@ func (s *liveSource) Next(ctx context.Context) (streaming.Chunk, error) {
 		stages[stage.Name] += stage.DurationNS
 	}
 	return streaming.Chunk{Index: c.Index, Frames: c.Frames, Sound: c.Sound, ControlIDs: c.Applied.ControlIDs, Keys: c.Applied.Keys, Pose: streaming.Pose(c.Applied.Pose),
-		StagesNS: stages, State: c.State}, nil
+		StagesNS: stages, Timing: liveTiming(c.Timing), State: c.State}, nil
 }
 
 // Control feeds one change. Its Stop is not for engines.
 func (s *liveSource) Control(ctx context.Context, c streaming.Control) error {
-	err := s.session.Control(ctx, pipeline.Control{ID: c.ID, Keys: c.Keys, Prompt: c.Prompt, Pose: (*pipeline.Pose)(c.Pose), Reset: c.Reset})
+	err := s.session.Control(ctx, pipeline.Control{ID: c.ID, Keys: c.Keys, Prompt: c.Prompt, Pose: (*pipeline.Pose)(c.Pose), Path: livePath(c.Path), Reset: c.Reset})
 	if errors.Is(err, engine.ErrInvalid) {
 		return fmt.Errorf("%w: %w", streaming.ErrBadControl, err)
 	}
@@ -110,8 +110,11 @@ func (s *liveSource) Control(ctx context.Context, c streaming.Control) error {
 // Close frees the session. That its engine had to be killed for it is the supervisor's business.
 func (s *liveSource) Close() error { return s.session.Close() }
 
-// liveError tells an engine that died from a session that cannot be.
+// liveError tells an engine that died from a session that cannot be, and one that died of hunger.
 func liveError(err error) error {
+	if errors.Is(err, engine.ErrOutOfMemory) {
+		err = fmt.Errorf("%w: %w", streaming.ErrOutOfMemory, err)
+	}
 	for _, died := range []error{engine.ErrCrashed, engine.ErrStalled, engine.ErrDeviceLost, engine.ErrOutOfMemory, engine.ErrClosed} {
 		if errors.Is(err, died) {
 			return fmt.Errorf("%w: %w", streaming.ErrEngineLost, err)
