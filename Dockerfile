@@ -10,7 +10,7 @@ RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}"
 # Run: Debian with the two media packages, no shell user, read-only root file system.
 FROM debian:bookworm-slim
 RUN apt-get update \
- && apt-get install -y --no-install-recommends ca-certificates ffmpeg libvpx7 \
+ && apt-get install -y --no-install-recommends ca-certificates ffmpeg libvpx7 libopus0 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 10001 --no-create-home telefuser
 COPY --from=build /telefuser /telefuser

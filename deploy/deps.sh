@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages that are missing, and nothing when all are there.
-#   deps.sh run    what `telefuser dev` uses: ffmpeg (artifacts) and libvpx (live video)
+#   deps.sh run    what `telefuser dev` uses: ffmpeg (artifacts), libvpx (live video) and libopus (live sound)
 #   deps.sh test   that, and what the tests start: redis-server, Node and npm, a C compiler for the race detector, clang for kernels,
 #                  chromium for the console
 set -euo pipefail
@@ -15,10 +15,12 @@ need_libvpx() {
   missing+=("${pkg:-libvpx7}")
 }
 
+need_libopus() { ldconfig -p 2>/dev/null | grep -q 'libopus\.so\.0' || missing+=(libopus0); }
+
 case "${1:-run}" in
-  run) need_command ffmpeg ffmpeg; need_libvpx ;;
+  run) need_command ffmpeg ffmpeg; need_libvpx; need_libopus ;;
   test)
-    need_command ffmpeg ffmpeg; need_command ffprobe ffmpeg; need_libvpx
+    need_command ffmpeg ffmpeg; need_command ffprobe ffmpeg; need_libvpx; need_libopus
     need_command redis-server redis-server
     need_command node nodejs; need_command npm npm
     need_command gcc gcc; need_command python3 python3

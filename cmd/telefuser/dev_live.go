@@ -10,6 +10,7 @@ import (
 
 	"telefuser/internal/devstack"
 	"telefuser/streaming"
+	"telefuser/workers/media"
 )
 
 // startDevLive prepares live sessions and starts their media server beside everything else, which does not wait for it. Where there is none, it says in one
@@ -34,7 +35,13 @@ func startDevLive(ctx context.Context, p *parts, wanted bool) (stop func(), err 
 		return stop, err
 	}
 	p.live.begin = make(chan struct{})
-	if err := p.live.addWorkers(ctx, p, p.cfg.Models.Default); err != nil || rooms.get() != nil {
+	err = p.live.addWorkers(ctx, p, p.cfg.Models.Default)
+	if errors.Is(err, media.ErrEncoder) {
+		p.live = nil
+		p.log.Warn(err.Error())
+		return stop, nil
+	}
+	if err != nil || rooms.get() != nil {
 		return stop, err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -23,6 +23,7 @@ import (
 	"telefuser/workers/contract"
 	"telefuser/workers/engine"
 	"telefuser/workers/gpu"
+	"telefuser/workers/media"
 	"telefuser/workers/pipeline"
 )
 
@@ -84,8 +85,22 @@ func openLive(p *parts, rooms streaming.Rooms) (*live, error) {
 	}}, nil
 }
 
-// addWorkers prepares the workers of a pipeline, one engine each.
+// checkMedia says what this machine needs to encode live pictures, and warns where sound cannot be encoded, without which sessions go on.
+func checkMedia(ctx context.Context, log *slog.Logger) error {
+	if err := media.CheckVP8(ctx); err != nil {
+		return fmt.Errorf("no live sessions: %w", err)
+	}
+	if err := media.CheckOpus(ctx); err != nil {
+		log.Warn("live sessions have no sound", "error", err)
+	}
+	return nil
+}
+
+// addWorkers prepares the workers of a pipeline, one engine each. It fails with media.ErrEncoder (wrapped) where pictures cannot be encoded.
 func (l *live) addWorkers(ctx context.Context, p *parts, name string) error {
+	if err := checkMedia(ctx, p.log); err != nil {
+		return err
+	}
 	accepts, err := contractOf(name)
 	if err != nil {
 		return err

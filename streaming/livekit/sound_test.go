@@ -72,21 +72,19 @@ func TestSoundArrivesBesideThePicture(t *testing.T) {
 	t.Logf("%d of %d packets; the sound is %s behind the picture", len(sounds), packets, behind(v.Frames(), sounds))
 }
 
-// behind is how much later than the picture the sound arrives, by the times on the wire, both counted from their last, which belong together.
+// behind is how much later than the picture the sound arrives, by the times on the wire: the sound's count from the moment of the first frame.
 func behind(frames []viewer.Frame, sounds []viewer.Sound) time.Duration {
-	var picture, sound []float64
+	var picture, sound []time.Duration
+	begin := frames[0].At
 	for _, f := range frames {
-		picture = append(picture, float64(f.At.UnixNano())-float64(f.Timestamp-frames[len(frames)-1].Timestamp+1<<31)/90_000*1e9)
+		picture = append(picture, f.At.Sub(begin)-time.Duration(f.Timestamp-frames[0].Timestamp)*time.Second/90_000)
 	}
 	for _, s := range sounds {
-		sound = append(sound, float64(s.At.UnixNano())-float64(s.Timestamp-sounds[len(sounds)-1].Timestamp+1<<31)/48_000*1e9)
+		sound = append(sound, s.At.Sub(begin)-time.Duration(s.Timestamp)*time.Second/media.SoundRate)
 	}
 	slices.Sort(picture)
 	slices.Sort(sound)
-	zero := float64(1<<31) * 1e9
-	last := sound[len(sound)/2] + zero/48_000 - picture[len(picture)/2] - zero/90_000
-	// The last packet ends when the last frame does, up to what is left over for the next one.
-	return time.Duration(last) - time.Second/fps + media.OpusFrame
+	return sound[len(sound)/2] - picture[len(picture)/2]
 }
 
 func TestSoundOfAClosedRoomIsRefused(t *testing.T) {

@@ -8,8 +8,8 @@ const (
 	// windCalm is the loudness at rest, windFull what speed adds at most, as shares of the largest sample.
 	windCalm = 0.05
 	windFull = 0.30
-	// windSpeed is the speed, in world units a second, at which two thirds of windFull are there.
-	windSpeed = 8
+	// windSpeed is the speed, in world units a second, at which two thirds of windFull are there: the usual one at the usual rate.
+	windSpeed = 1.6
 	// windLow and windHigh are the cut-off frequencies at rest and at full speed, in Hz.
 	windLow  = 180.0
 	windHigh = 900.0

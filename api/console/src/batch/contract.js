@@ -37,8 +37,8 @@ export function sizes(contract) {
   });
 }
 
-/** own are the parameters that are the pipeline's, beside those that every video has. */
-export function own(contract) {
+/** own are the parameters that are the pipeline's, beside those that every video has; those of live sessions alone are not exposed. */
+export function own(contract, live = false) {
   const common = new Set(["prompt", "model", "size", "width", "height", "seconds", "num_frames", "fps", "seed", "n", "aspect_ratio", "input_reference", "metadata"]);
-  return Object.entries(contract.parameters).filter(([name, rule]) => rule.exposed && !common.has(name));
+  return Object.entries(contract.parameters).filter(([name, rule]) => (rule.exposed || live) && !common.has(name));
 }

@@ -70,7 +70,7 @@ function form(models, onStart) {
     size.replaceChildren(h("option", { value: "" }, "Default"), ...sizes(contract).map((one) => h("option", { value: one }, one.replace("x", " × "))));
     const rule = contract.parameters.fps;
     [fps.min, fps.max, fps.placeholder] = [rule?.minimum ?? 1, rule?.maximum ?? "", `${rule?.default ?? "default"}`];
-    more.replaceChildren(...own(contract).filter(([, rule]) => rule.type !== "object").map(([name, rule]) => control(name, rule)));
+    more.replaceChildren(...own(contract, true).filter(([, rule]) => rule.type !== "object").map(([name, rule]) => control(name, rule)));
   }
 
   async function change() {
