@@ -79,6 +79,8 @@ type Consumer struct {
 
 	mu     sync.Mutex
 	claims map[*Claim]struct{}
+	// stopping is set when runs are told to stop; one that begins after that is told at once.
+	stopping bool
 }
 
 // NewConsumer makes a consumer that calls run for every claimed attempt, Slots of them at once.
@@ -139,9 +141,7 @@ func (c *Consumer) drain(base context.Context) error {
 	if hold(c.cfg.DrainTimeout) {
 		return nil
 	}
-	for _, claim := range c.running() {
-		claim.cancel(ErrDraining)
-	}
+	c.stopAll()
 	if hold(c.cfg.StopTimeout) {
 		return nil
 	}
@@ -290,6 +290,19 @@ func (c *Consumer) add(claim *Claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.claims[claim] = struct{}{}
+	if c.stopping {
+		claim.cancel(ErrDraining)
+	}
+}
+
+// stopAll tells all runs to stop, those included whose claim was under way and that are about to begin.
+func (c *Consumer) stopAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopping = true
+	for claim := range c.claims {
+		claim.cancel(ErrDraining)
+	}
 }
 
 func (c *Consumer) forget(claim *Claim) {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
-	"github.com/redis/go-redis/v9"
 
 	"telefuser/jobs"
 )
@@ -198,99 +197,6 @@ func TestCancelIsFast(t *testing.T) {
 	}
 }
 
-// A run that is told to stop, and does not settle, is handed back for nothing; the next worker makes attempt 2.
-func TestDrainHandsBack(t *testing.T) {
-	each(t, quick(), func(t *testing.T, b *bundle) {
-		started, cause := make(chan struct{}, 1), make(chan error, 1)
-		stop := b.consume(t, jobs.ConsumerConfig{DrainTimeout: -1}, func(ctx context.Context, _ *jobs.Claim) {
-			started <- struct{}{}
-			<-ctx.Done()
-			cause <- context.Cause(ctx)
-		})
-		job := b.create(t, "alice")
-		within(t, started)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
-		if err := within(t, cause); !errors.Is(err, jobs.ErrDraining) {
-			t.Errorf("stopped by %v", err)
-		}
-		got := b.get(t, "alice", job.ID)
-		if got.State != jobs.StateQueued || got.Attempt != 1 || got.Owner != "" || !got.StartedAt.IsZero() {
-			t.Errorf("handed back as %+v", got)
-		}
-		if n := b.rdb.HExists(t.Context(), b.store.Key("j:"+job.ID), "nd").Val(); n {
-			t.Error("a draining worker was charged as a death")
-		}
-		second := make(chan int, 1)
-		b.consume(t, jobs.ConsumerConfig{Owner: "worker-2"}, func(ctx context.Context, c *jobs.Claim) {
-			second <- c.Attempt
-			if err := c.Complete(context.WithoutCancel(ctx), result("r")); err != nil {
-				t.Error(err)
-			}
-		})
-		if attempt := within(t, second); attempt != 2 {
-			t.Errorf("attempt %d", attempt)
-		}
-	})
-}
-
-// A run that can finish within the drain time does, and nothing new starts meanwhile.
-func TestDrainLetsFinish(t *testing.T) {
-	each(t, quick(), func(t *testing.T, b *bundle) {
-		started, finish := make(chan struct{}, 2), make(chan struct{})
-		var wg sync.WaitGroup
-		stop := b.consume(t, jobs.ConsumerConfig{Slots: 1, DrainTimeout: patience}, func(ctx context.Context, c *jobs.Claim) {
-			started <- struct{}{}
-			<-finish
-			if ctx.Err() != nil {
-				t.Errorf("stopped by %v", context.Cause(ctx))
-			}
-			if err := c.Complete(ctx, result("r")); err != nil {
-				t.Error(err)
-			}
-		})
-		first := b.create(t, "alice")
-		within(t, started)
-		second := b.create(t, "alice")
-		wg.Go(func() {
-			if err := stop(); err != nil {
-				t.Error(err)
-			}
-		})
-		close(finish)
-		wg.Wait()
-		if got := b.state(t, "alice", first.ID); got != "completed" {
-			t.Errorf("the running job is %s", got)
-		}
-		if got := b.state(t, "alice", second.ID); got != "queued" {
-			t.Errorf("the waiting job is %s", got)
-		}
-	})
-}
-
-// A run that is deaf is reported, and its job handed back all the same.
-func TestDrainReportsTheStuck(t *testing.T) {
-	b := onRedis(t, quick())
-	started, release := make(chan struct{}), make(chan struct{})
-	returned := make(chan struct{})
-	stop := b.consume(t, jobs.ConsumerConfig{DrainTimeout: -1, StopTimeout: 50 * time.Millisecond}, func(context.Context, *jobs.Claim) {
-		close(started)
-		<-release
-		close(returned)
-	})
-	job := b.create(t, "alice")
-	within(t, started)
-	if err := stop(); !errors.Is(err, jobs.ErrStuck) {
-		t.Errorf("stopped with %v", err)
-	}
-	if got := b.state(t, "alice", job.ID); got != "queued" {
-		t.Errorf("the job is %s", got)
-	}
-	close(release)
-	within(t, returned)
-}
-
 // An attempt that is neither settled nor told to stop is a crash, and so is a panic; the budget of deaths ends both.
 func TestUnsettledIsACrash(t *testing.T) {
 	each(t, quick(), func(t *testing.T, b *bundle) {
@@ -389,33 +295,6 @@ func TestGarbageInTheQueue(t *testing.T) {
 	}
 }
 
-// The slots bound what runs, whatever the queue believes.
-func TestSlots(t *testing.T) {
-	b := onRedis(t, quick())
-	var now, most atomic.Int64
-	var left sync.WaitGroup
-	left.Add(20)
-	b.consume(t, jobs.ConsumerConfig{Slots: 3}, func(ctx context.Context, c *jobs.Claim) {
-		defer left.Done()
-		n := now.Add(1)
-		defer now.Add(-1)
-		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-		}
-		if err := c.Complete(context.WithoutCancel(ctx), result("r")); err != nil {
-			t.Error(err)
-		}
-	})
-	for range 20 {
-		b.create(t, "alice")
-	}
-	done := make(chan struct{})
-	go func() { left.Wait(); close(done) }()
-	within(t, done)
-	if m := most.Load(); m > 3 {
-		t.Errorf("%d runs at once", m)
-	}
-}
-
 // First in, first out; and a job that comes back goes before those that never ran.
 func TestOrder(t *testing.T) {
 	b := onRedis(t, quick())
@@ -481,106 +360,4 @@ func TestNothingLeftBehind(t *testing.T) {
 	b.pass(t, 2100*time.Millisecond)
 	b.reap(t)
 	eventually(t, func() bool { return len(b.keys(t)) == 0 })
-}
-
-// 1,000 races of a deletion with a commit: the job is gone, or it is completed and then gone; a loser's commit is stale and its objects are garbage.
-func TestDeleteRacesComplete(t *testing.T) {
-	race(t, func(b *bundle, id string) error {
-		_, err := b.store.Delete(context.Background(), "alice", id)
-		return err
-	},
-		func(t *testing.T, b *bundle, id string, errEnd, errCommit error) {
-			if errEnd != nil {
-				t.Fatalf("delete: %v", errEnd)
-			}
-			if got := b.state(t, "alice", id); got != "missing" {
-				t.Fatalf("the deleted job is %s", got)
-			}
-		})
-}
-
-// 1,000 races of a cancellation with a commit: one of them wins, and says so.
-func TestCancelRacesComplete(t *testing.T) {
-	race(t, func(b *bundle, id string) error {
-		_, err := b.store.Cancel(context.Background(), "alice", id)
-		return err
-	},
-		func(t *testing.T, b *bundle, id string, errEnd, errCommit error) {
-			job := b.get(t, "alice", id)
-			switch {
-			case errEnd == nil && errors.Is(errCommit, jobs.ErrStale) && job.State == jobs.StateFailed && job.Failure.Code == jobs.CodeCancelled && job.Result == nil:
-			case errors.Is(errEnd, jobs.ErrTerminal) && errCommit == nil && job.State == jobs.StateCompleted && job.Failure == nil:
-			default:
-				t.Fatalf("cancel %v, commit %v, job %+v", errEnd, errCommit, job)
-			}
-		})
-}
-
-func race(t *testing.T, end func(b *bundle, id string) error, check func(t *testing.T, b *bundle, id string, errEnd, errCommit error)) {
-	t.Helper()
-	b := onRedis(t, jobs.Config{})
-	wins := 0
-	for range 1000 {
-		job := b.create(t, "alice")
-		claim := b.claim(t, job.ID, 0)
-		if err := claim.StageKeys(t.Context(), job.ID+".mp4"); err != nil {
-			t.Fatal(err)
-		}
-		var wg sync.WaitGroup
-		var errEnd, errCommit error
-		gate := make(chan struct{})
-		wg.Go(func() { <-gate; errEnd = end(b, job.ID) })
-		wg.Go(func() { <-gate; errCommit = claim.Complete(context.Background(), result(job.ID)) })
-		close(gate)
-		wg.Wait()
-		if errCommit != nil && !errors.Is(errCommit, jobs.ErrStale) {
-			t.Fatal(errCommit)
-		}
-		if errCommit == nil {
-			wins++
-		}
-		check(t, b, job.ID, errEnd, errCommit)
-		if n, err := b.rdb.ZScore(t.Context(), b.store.Key("r:"+pipeline), job.ID).Result(); !errors.Is(err, redis.Nil) {
-			t.Fatalf("the job still has a lease until %f: %v", n, err)
-		}
-	}
-	t.Logf("the commit won %d of 1000", wins)
-}
-
-// The queue gives a place free when it believes a message lost, while our run goes on: nothing else starts, and the run is not touched.
-func TestQueueCannotTakeASlot(t *testing.T) {
-	b := onRedis(t, quick())
-	ctx := t.Context()
-	started, finish := make(chan string, 10), make(chan struct{})
-	b.consume(t, jobs.ConsumerConfig{Slots: 1}, func(ctx context.Context, c *jobs.Claim) {
-		started <- c.ID
-		<-finish
-		if ctx.Err() != nil {
-			t.Errorf("stopped by %v", context.Cause(ctx))
-		}
-		if err := c.Complete(context.WithoutCancel(ctx), result("r")); err != nil {
-			t.Error(err)
-		}
-	})
-	first := b.create(t, "alice")
-	within(t, started)
-	queue := "asynq:{" + b.store.Queue(pipeline) + "}:"
-	inspector := asynq.NewInspectorFromRedisClient(b.rdb)
-	eventually(t, func() bool {
-		if err := inspector.CancelProcessing(first.ID + ":0"); err != nil {
-			t.Fatal(err)
-		}
-		return b.rdb.LLen(ctx, queue+"active").Val() == 0
-	})
-	second := b.create(t, "alice")
-	eventually(t, func() bool { return b.rdb.ZScore(ctx, queue+"retry", second.ID+":0").Err() == nil })
-	if got := b.state(t, "alice", second.ID); got != "queued" || len(started) != 0 {
-		t.Errorf("the second job is %s while the only slot is taken", got)
-	}
-	close(finish)
-	b.eventuallyState(t, first.ID, "completed")
-	b.eventuallyState(t, second.ID, "completed")
-	if got := b.get(t, "alice", first.ID); got.Attempt != 1 {
-		t.Errorf("the first job took %d attempts", got.Attempt)
-	}
 }

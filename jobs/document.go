@@ -21,7 +21,8 @@ var (
 	charactersKind = documentKind{"c", "char_", regexp.MustCompile(`^char_[0-9A-Za-z]{26}$`)}
 )
 
-// put stores a document and returns its time of creation by the clock of Redis. The object key is staged no longer.
+// put stores a document and returns its time of creation by the clock of Redis. The object key must be staged, and is staged no longer; ErrUnstaged
+// means that it was given up before, so that its object may be gone.
 func (s *Store) put(ctx context.Context, kind documentKind, tenant, id, objectKey string, doc any) (time.Time, error) {
 	if !tenantPattern.MatchString(tenant) || !kind.pattern.MatchString(id) || !validKeys([]string{objectKey}) {
 		return time.Time{}, fmt.Errorf("jobs: put %s: %w", id, ErrInvalid)
@@ -33,6 +34,9 @@ func (s *Store) put(ctx context.Context, kind documentKind, tenant, id, objectKe
 	created, err := s.evalWord(ctx, "put", kind.letter, id, tenant, text, objectKey)
 	if err != nil {
 		return time.Time{}, err
+	}
+	if created == "unstaged" {
+		return time.Time{}, fmt.Errorf("jobs: put %s: %w", id, ErrUnstaged)
 	}
 	at := parseMS(created)
 	if at.IsZero() {

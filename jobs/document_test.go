@@ -79,6 +79,9 @@ func TestFiles(t *testing.T) {
 func TestCharacters(t *testing.T) {
 	b := onRedis(t, jobs.Config{})
 	ctx := t.Context()
+	if err := b.store.Stage(ctx, "characters/1"); err != nil {
+		t.Fatal(err)
+	}
 	c, err := b.store.PutCharacter(ctx, jobs.CharacterRecord{ID: jobs.NewCharacterID(time.Now()), Tenant: "alice", Name: "Mossy", Key: "characters/1"})
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +96,30 @@ func TestCharacters(t *testing.T) {
 	if _, err := b.store.PutCharacter(ctx, c); !errors.Is(err, jobs.ErrInvalid) {
 		t.Errorf("an id with a path: %v", err)
 	}
+}
+
+// TestAGivenUpObjectGetsNoDocument because the janitor deletes it, now or soon: an upload that took longer than StagedTTL has to come again.
+func TestAGivenUpObjectGetsNoDocument(t *testing.T) {
+	each(t, jobs.Config{StagedTTL: time.Second}, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		f := jobs.FileRecord{ID: jobs.NewFileID(time.Now()), Tenant: "alice", Filename: "a.png", Key: "files/late"}
+		if err := b.store.Stage(ctx, f.Key); err != nil {
+			t.Fatal(err)
+		}
+		b.pass(t, 1010*time.Millisecond)
+		if _, err := b.store.SweepExpired(ctx, 100); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.store.PutFile(ctx, f); !errors.Is(err, jobs.ErrUnstaged) {
+			t.Errorf("put after the sweep: %v", err)
+		}
+		if list, _, err := b.store.ListFiles(ctx, "alice", jobs.ListQuery{}); err != nil || len(list) != 0 {
+			t.Errorf("listed %v, %v", list, err)
+		}
+		if got := b.garbage(t); !slices.Equal(got, []string{f.Key}) {
+			t.Errorf("garbage %v", got)
+		}
+	})
 }
 
 func TestRebuild(t *testing.T) {

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -58,6 +59,26 @@ func (s *Store) Pulse(ctx context.Context, claim *Claim) (cause error, err error
 	c.add(claim)
 	err = c.pulse(ctx, true)
 	return context.Cause(run), err
+}
+
+// DrainBefore ends a consumer between the claim of a ticket and its run, which are a round trip apart, and then runs it. It answers what the end of
+// the consumer said.
+func (c *Consumer) DrainBefore(ctx context.Context, id string, attempt int) error {
+	c.slots <- struct{}{}
+	claim, err := c.claim(ctx, id, attempt)
+	if err != nil {
+		return err
+	}
+	drained := make(chan error, 1)
+	go func() { drained <- c.drain(ctx) }()
+	for stopping := false; !stopping; runtime.Gosched() {
+		c.mu.Lock()
+		stopping = c.stopping
+		c.mu.Unlock()
+	}
+	c.work(ctx, claim)
+	<-c.slots
+	return <-drained
 }
 
 // Key is a key of the store's.
