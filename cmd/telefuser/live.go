@@ -123,7 +123,7 @@ func (l *live) addWorkers(ctx context.Context, p *parts, name string) error {
 			return err
 		}
 		l.supervisors = append(l.supervisors, supervisor)
-		engines = append(engines, liveEngine{supervisor: supervisor, objects: p.objects})
+		engines = append(engines, liveEngine{supervisor: supervisor, objects: p.objects, accepts: accepts})
 		if len(c.Devices) == 0 {
 			c.Devices = []string{"cpu"}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 
 	"telefuser/storage"
 	"telefuser/streaming"
@@ -18,6 +19,7 @@ import (
 type liveEngine struct {
 	supervisor *engine.Supervisor
 	objects    storage.Store
+	accepts    contract.Contract
 }
 
 // Ready answers nil while an engine is loaded.
@@ -32,7 +34,7 @@ func (e liveEngine) Ready() error {
 func (e liveEngine) Open(ctx context.Context, s streaming.Session) (streaming.Source, error) {
 	req := pipeline.Request{
 		Task: contract.TaskTextToVideo, Prompt: s.Spec.Prompt, Width: s.Spec.Width, Height: s.Spec.Height, FPS: s.Spec.FPS, Seed: s.Spec.Seed,
-		Parameters: s.Spec.Parameters, State: s.State,
+		Parameters: liveParameters(s.Spec, e.accepts), State: s.State,
 	}
 	if s.Spec.ImageKey != "" {
 		req.Task = contract.TaskImageToVideo
@@ -52,6 +54,26 @@ func (e liveEngine) Open(ctx context.Context, s streaming.Session) (streaming.So
 		return nil, liveError(err)
 	}
 	return src, nil
+}
+
+// chunkParameter says how many latent frames a chunk has.
+const chunkParameter = "chunk_size"
+
+// liveParameters are a session's. One without an end that shows the latest is made in the shortest chunks that its pipeline has, unless it says otherwise: a
+// control waits for the border of a chunk. One with a length is made as a video is.
+func liveParameters(spec streaming.Spec, accepts contract.Contract) map[string]any {
+	if spec.Frames > 0 || spec.Delivery != streaming.DeliveryLatest || spec.Parameters[chunkParameter] != nil {
+		return spec.Parameters
+	}
+	for _, p := range accepts.Parameters {
+		if p.Name == chunkParameter && p.Min != nil {
+			all := map[string]any{}
+			maps.Copy(all, spec.Parameters)
+			all[chunkParameter] = int64(*p.Min)
+			return all
+		}
+	}
+	return spec.Parameters
 }
 
 // picture reads the reference picture of a session.

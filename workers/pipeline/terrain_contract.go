@@ -26,6 +26,7 @@ func terrainContract() contract.Contract {
 			{Name: "altitude", Type: contract.TypeNumber, Min: bound(0.25), Max: bound(4), Description: "Height of the flight over the ground, as a multiple of the usual one; 1 where it is absent, and in a continued flight what it was."},
 			{Name: "speed", Type: contract.TypeNumber, Min: bound(0), Max: bound(8), Description: "Speed of all movement, as a multiple of the usual one; 1 where it is absent, and in a continued flight what it was."},
 			{Name: "time_of_day", Type: contract.TypeNumber, Min: bound(0), Max: bound(24), Description: "Hour that sets sun and light, 0 to 24; chosen by the prompt where it is absent."},
+			{Name: "chunk_size", Type: contract.TypeInteger, Min: bound(1), Max: bound(chunkLatentsMax), Description: "Latent frames that are made together, of four frames each; 4 where it is absent, and 1 in a live session without an end, whose controls act at the borders of chunks."},
 			{Name: "sound", Type: contract.TypeBoolean, Live: true, Description: "Whether a live session has sound: the wind of the flight."},
 		},
 		Camera: true, SessionsMax: 8,
