@@ -102,7 +102,9 @@ func (p *publisher) enter(ctx, life context.Context) error {
 	}
 	p.room = lksdk.NewRoom(p.callbacks())
 	err = p.room.JoinWithContextAndToken(ctx, p.server.cfg.URL, token, lksdk.WithLogger(libraryLogger(p.server.cfg.Log)),
-		lksdk.WithConnectTimeout(p.server.cfg.CallTimeout), lksdk.WithAutoSubscribe(false), lksdk.WithDisableRegionDiscovery())
+		lksdk.WithConnectTimeout(p.server.cfg.CallTimeout), lksdk.WithAutoSubscribe(false), lksdk.WithDisableRegionDiscovery(),
+		// One connection, and the track's offer in the request to join: without them two connections and the track are set up one after the other.
+		lksdk.WithSinglePeerConnection(), lksdk.WithTrack(p.track.local, p.publication()))
 	if err != nil {
 		p.leave()
 		return p.joinError(ctx, err)

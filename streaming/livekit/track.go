@@ -90,17 +90,14 @@ func (t *track) send(data []byte, since time.Duration) error {
 	return nil
 }
 
-// publish makes the picture's track known to the media server and keeps it known until the first frame. Viewers are set up meanwhile.
+// publication is how the picture's track is called.
+func (p *publisher) publication() *lksdk.TrackPublicationOptions {
+	return &lksdk.TrackPublicationOptions{Name: trackName, Source: livekit.TrackSource_CAMERA, VideoWidth: p.join.Width, VideoHeight: p.join.Height}
+}
+
+// publish keeps the picture's track, which came with the join, known to the media server until the first frame. Viewers are set up meanwhile.
 func (p *publisher) publish(ctx context.Context) {
-	err := p.bounded(ctx, "publish", func() error {
-		_, err := p.room.LocalParticipant.PublishTrack(p.track.local, &lksdk.TrackPublicationOptions{
-			Name: trackName, Source: livekit.TrackSource_CAMERA, VideoWidth: p.join.Width, VideoHeight: p.join.Height,
-		})
-		return err
-	})
-	if err == nil {
-		err = p.await(ctx, "publish", p.track.bound)
-	}
+	err := p.await(ctx, "publish", p.track.bound)
 	if err == nil {
 		err = p.primeUntilFirst()
 	}

@@ -71,8 +71,12 @@ type Viewer struct {
 	ask     func()
 }
 
+// tameLibrary is for what the library logs of no room in particular: it has one logger in a process, which would write to standard error.
+var tameLibrary sync.Once //nolint:gochecknoglobals // the library's is one
+
 // Join enters the room that the token is for.
 func Join(ctx context.Context, url, token string, o Options) (*Viewer, error) {
+	tameLibrary.Do(func() { lksdk.SetLogger(logger.GetDiscardLogger()) })
 	v := &Viewer{o: o, messages: make(chan Message, messagesMax), gone: make(chan struct{}), changed: make(chan struct{})}
 	v.room = lksdk.NewRoom(&lksdk.RoomCallback{
 		OnDisconnected: func() { v.once.Do(func() { close(v.gone) }) },
