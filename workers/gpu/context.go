@@ -21,6 +21,7 @@ type Context struct {
 	handle     uintptr
 	capability int
 	sms        int
+	memory     memoryUse
 }
 
 // Capability is the compute capability times ten: 90 for a Hopper GPU.

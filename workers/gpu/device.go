@@ -31,6 +31,9 @@ func (d *Device) Do(ctx context.Context, fn func(c *Context) error) error {
 // Lost returns the error that lost the device, or nil.
 func (d *Device) Lost() error { return d.group.Lost() }
 
+// Memory tells what this process has allocated on the GPU. It may be asked from any goroutine.
+func (d *Device) Memory() MemoryUse { return d.group.Memory()[0] }
+
 // Close releases the context and ends the thread. Memory still held is the driver's to free.
 func (d *Device) Close() error { return d.group.Close() }
 
@@ -138,6 +141,15 @@ func (g *Group) Lost() error {
 		return e
 	}
 	return nil
+}
+
+// Memory tells what this process has allocated on each GPU, in the order they were opened. It may be asked from any goroutine.
+func (g *Group) Memory() []MemoryUse {
+	all := make([]MemoryUse, len(g.contexts))
+	for i, c := range g.contexts {
+		all[i] = c.memory.read()
+	}
+	return all
 }
 
 // Size is the number of GPUs in the group.

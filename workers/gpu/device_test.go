@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"os"
 	"os/exec"
 	"strings"
@@ -14,21 +13,6 @@ import (
 
 	"telefuser/workers/gpu"
 )
-
-var fault = flag.String("fault", "", "internal: the fault that a child process of TestFaults commits")
-
-// driver opens the driver, or skips the test and says why.
-func driver(t *testing.T) *gpu.Driver {
-	t.Helper()
-	d, err := gpu.Open()
-	if errors.Is(err, gpu.ErrNoDriver) || errors.Is(err, gpu.ErrNoDevice) {
-		t.Skipf("needs an NVIDIA GPU: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
 
 func device(t *testing.T) *gpu.Device {
 	t.Helper()
@@ -42,6 +26,9 @@ func device(t *testing.T) *gpu.Device {
 
 func TestInventory(t *testing.T) {
 	driver(t)
+	if madeUp() {
+		t.Skip("needs an NVIDIA GPU; TestInventoryOfAMadeUpMachine stands in")
+	}
 	all, err := gpu.Inventory(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +239,7 @@ func TestFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := exec.Command(exe, "-test.run=^TestFaults$", "-fault="+f).CombinedOutput()
+			out, err := exec.Command(exe, "-test.run=^TestFaults$", "-fault="+f, "-machine="+machineDir()).CombinedOutput()
 			if err != nil || !bytes.Contains(out, []byte("PASS")) {
 				t.Errorf("%v\n%s", err, out)
 			}

@@ -59,9 +59,9 @@ func libraryNames() []string {
 	return []string{"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1"}
 }
 
-// Open loads the CUDA driver. It returns ErrNoDriver on a machine without one and
-// ErrNoDevice where the driver shows no GPU.
-func Open() (*Driver, error) { return open(libraryNames()) }
+// Open loads the CUDA driver; more paths may be given and come first. It returns
+// ErrNoDriver on a machine without one and ErrNoDevice where the driver shows no GPU.
+func Open(paths ...string) (*Driver, error) { return open(append(paths, libraryNames()...)) }
 
 func open(names []string) (*Driver, error) {
 	lib, err := OpenLibrary(names...)

@@ -17,8 +17,11 @@ func (c *Context) Alloc(bytes int64) (Ptr, error) {
 		return 0, err
 	}
 	var p Ptr
-	err := c.check("cuMemAlloc", c.drv.p.memAlloc.Call(uintptr(unsafe.Pointer(&p)), uintptr(bytes)))
-	return p, err
+	if err := c.check("cuMemAlloc", c.drv.p.memAlloc.Call(uintptr(unsafe.Pointer(&p)), uintptr(bytes))); err != nil {
+		return 0, err
+	}
+	c.memory.took(p, bytes)
+	return p, nil
 }
 
 // Free gives memory back. Work that still uses it must have finished.
@@ -26,7 +29,11 @@ func (c *Context) Free(p Ptr) error {
 	if err := c.use(); err != nil {
 		return err
 	}
-	return c.check("cuMemFree", c.drv.p.memFree.Call(uintptr(p)))
+	if err := c.check("cuMemFree", c.drv.p.memFree.Call(uintptr(p))); err != nil {
+		return err
+	}
+	c.memory.gave(p)
+	return nil
 }
 
 // Pinned is host memory that the copy engines read and write directly. Taking it is

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
 
@@ -30,6 +31,9 @@ func (c *Context) Probe(ctx context.Context) error {
 		return joinFirst(err, s.Close(), m.Unload())
 	}
 	err = c.probe(ctx, m, s, mem)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err // the kernel may still run: giving anything back would wait for it
+	}
 	return joinFirst(err, c.Free(mem), s.Close(), m.Unload())
 }
 
@@ -45,9 +49,14 @@ func (c *Context) probe(ctx context.Context, m *Module, s *Stream, mem Ptr) erro
 	const threads = 256
 	outPtr := mem + 4*probeWords
 	err = joinFirst(s.CopyIn(mem, in), s.Fill(outPtr, 0xff, 4*probeWords),
-		s.Launch(f, Grid{X: probeWords / threads, Threads: threads}, NewArgs().Ptr(mem).Ptr(outPtr).I32(probeWords)),
-		s.Wait(ctx), s.Read(out, outPtr))
+		s.Launch(f, Grid{X: probeWords / threads, Threads: threads}, NewArgs().Ptr(mem).Ptr(outPtr).I32(probeWords)))
 	if err != nil {
+		return err
+	}
+	if err := s.Wait(ctx); err != nil {
+		return err // behind a kernel that hangs, a copy would wait for ever
+	}
+	if err := s.Read(out, outPtr); err != nil {
 		return err
 	}
 	for i := range probeWords {

@@ -58,14 +58,3 @@ func (m *Monitor) NextXid(ctx context.Context, uuid string) (uint64, error) {
 
 // Close ends the use of NVML.
 func (m *Monitor) Close() { m.t.close() }
-
-// XidFatal says whether the driver's error report means that the GPU cannot be used
-// until it is reset: it fell off the bus, or its memory or links are broken. Others
-// (13 and 31, a fault of one program; 43 and 45, its end) cost only the program.
-func XidFatal(xid uint64) bool {
-	switch xid {
-	case 48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120, 140:
-		return true
-	}
-	return false
-}

@@ -18,6 +18,8 @@ type goNVML struct{ lib nvml.Interface }
 
 func openTelemetry() (telemetry, error) { return newGoNVML(nvml.New()) }
 
+func openNVML(path string) (telemetry, error) { return newGoNVML(nvml.New(nvml.WithLibraryPath(path))) }
+
 func newGoNVML(lib nvml.Interface) (telemetry, error) {
 	if r := lib.Init(); r != nvml.SUCCESS {
 		return nil, fmt.Errorf("%w: init: code %d", errNVML, r)

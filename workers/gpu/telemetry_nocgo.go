@@ -33,7 +33,11 @@ type libNVML struct {
 }
 
 func openTelemetry() (telemetry, error) {
-	lib, err := OpenLibrary("libnvidia-ml.so.1", "/usr/local/nvidia/lib64/libnvidia-ml.so.1")
+	return openNVML("libnvidia-ml.so.1", "/usr/local/nvidia/lib64/libnvidia-ml.so.1")
+}
+
+func openNVML(paths ...string) (telemetry, error) {
+	lib, err := OpenLibrary(paths...)
 	if err != nil {
 		return nil, err
 	}
