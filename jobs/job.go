@@ -84,6 +84,35 @@ type Facts struct {
 	PeakMemoryBytes *int64           `json:"peak_memory_bytes,omitempty"`
 	StagesNS        map[string]int64 `json:"stages_ns,omitempty"`
 	Device          string           `json:"device,omitempty"`
+	// Devices are those that made the video; none on the processor. Phases is what was read of them while a phase lasted, in the same order:
+	// "loading", of the engine, which may have been for an earlier job, and "generating".
+	Devices []DeviceFacts            `json:"devices,omitempty"`
+	Phases  map[string][]DevicePhase `json:"phases,omitempty"`
+}
+
+// DeviceFacts is one device. Nil means unknown.
+type DeviceFacts struct {
+	Name          *string `json:"name"`
+	UUID          *string `json:"uuid"`
+	DriverVersion *string `json:"driver_version"`
+	CUDAVersion   *string `json:"cuda_version"`
+	MemoryBytes   *uint64 `json:"memory_bytes"`
+}
+
+// DevicePhase is what was read of one device during a phase: means of clocks, power and use, the most of temperature and memory. Nil means
+// unknown.
+type DevicePhase struct {
+	Readings           int      `json:"readings"`
+	SMClockMHz         *float64 `json:"sm_clock_mhz"`
+	MemoryClockMHz     *float64 `json:"memory_clock_mhz"`
+	PowerWatts         *float64 `json:"power_watts"`
+	UtilizationPercent *float64 `json:"utilization_percent"`
+	TemperatureCelsius *uint32  `json:"temperature_celsius"`
+	// MemoryUsedBytes is what all processes held of the device, EnginePeakBytes what the engine had allocated, OverheadBytes what the driver
+	// held for it on top.
+	MemoryUsedBytes *uint64 `json:"memory_used_bytes"`
+	EnginePeakBytes *int64  `json:"engine_peak_bytes"`
+	OverheadBytes   *int64  `json:"overhead_bytes"`
 }
 
 // Failure is what a client may read about a failed job: a chosen code and a chosen sentence, never an error's own text.

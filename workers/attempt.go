@@ -94,7 +94,8 @@ func (a *attempt) produce(ctx context.Context) (jobs.Result, error) {
 		return jobs.Result{}, err
 	}
 	a.contract = desc.Contract
-	a.facts.LoadNS, a.facts.Device = nanoseconds(time.Since(loading)), desc.Device
+	a.facts.LoadNS = nanoseconds(time.Since(loading))
+	a.noteDevices(desc)
 	film, err := a.film(ctx, req, source)
 	if err != nil {
 		return jobs.Result{}, err

@@ -83,7 +83,7 @@ func (a *attempt) generate(ctx context.Context, req pipeline.Request, r *reel) e
 		if err := session.Close(); err != nil {
 			a.log.Warn("the engine had to be ended", "error", err)
 		}
-		a.facts.PeakMemoryBytes = session.PeakMemoryBytes()
+		a.notePhase(session)
 	}()
 	return r.wind(ctx, session.Next)
 }

@@ -22,19 +22,21 @@ type kernelsResult struct {
 func newBenchKernelsCommand() *cobra.Command {
 	var f benchFlags
 	var only []string
-	var cublasLt []string
+	var cublasLt, cuDNN []string
 	var sustain time.Duration
 	var device int
 	cmd := &cobra.Command{
 		Use:   "kernels",
 		Short: "Measure the CUDA kernels on one GPU, with clocks and power",
 		Long: "kernels measures the kernels at the shapes of a world model: short bursts, and with --sustain the mean of the second half of a long\n" +
-			"run, when the power cap holds. It takes several GiB of the GPU's memory. cuBLASLt is measured beside them where --cublaslt finds it.",
+			"run, when the power cap holds. It takes several GiB of the GPU's memory. cuBLASLt and\n" +
+			"cuDNN are measured beside them where --cublaslt and --cudnn find them.",
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON in place of a table")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "groups to measure, such as copy,rows,gemm,attention,conv,graph; empty means all")
 	cmd.Flags().StringSliceVar(&cublasLt, "cublaslt", nil, "paths where libcublasLt.so.13 may lie")
+	cmd.Flags().StringSliceVar(&cuDNN, "cudnn", nil, "paths where libcudnn.so.9 may lie, whose folder must be on LD_LIBRARY_PATH as well")
 	cmd.Flags().DurationVar(&sustain, "sustain", 0, "how long each load runs to reach the power cap; 0 means bursts alone")
 	cmd.Flags().IntVar(&device, "device", 0, "number of the GPU")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -42,7 +44,7 @@ func newBenchKernelsCommand() *cobra.Command {
 		if !f.json {
 			o.Report = func(r kernels.BenchRow) { fmt.Fprintln(cmd.OutOrStdout(), r) }
 		}
-		result, err := benchKernels(cmd.Context(), device, kernels.CUDAOptions{CuBLASLt: cublasLt}, o)
+		result, err := benchKernels(cmd.Context(), device, kernels.CUDAOptions{CuBLASLt: cublasLt, CuDNN: cuDNN}, o)
 		if err != nil {
 			return err
 		}

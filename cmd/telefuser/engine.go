@@ -10,6 +10,7 @@ import (
 
 	"telefuser/internal/config"
 	"telefuser/workers/engine"
+	"telefuser/workers/gpu"
 	"telefuser/workers/pipeline"
 )
 
@@ -23,19 +24,16 @@ func newEngineCommand() *cobra.Command {
 	}
 	socket := cmd.Flags().String("socket", "", "Unix socket to listen on")
 	device := cmd.Flags().String("device", "", "numbers or UUIDs of the GPUs to run on, separated by commas; empty means the processor")
+	share := cmd.Flags().Bool("share-device", false, "let other engines that are told so as well have the GPUs too")
 	level := cmd.Flags().String("log-level", "info", "least level that is logged")
 	faults := cmd.Flags().String("fault-dir", "", "directory whose files make the device fail; for fault tests")
 	_ = cmd.Flags().MarkHidden("fault-dir")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		devices, trouble := openEngineDevices(cmd.Context(), *device)
+		devices, trouble := openEngineDevices(cmd.Context(), *device, gpu.Sharing(*share))
 		p, err := pipeline.NewOn(args[0], pipeline.Options{Devices: devices.ordinals, FaultDir: *faults})
 		if err == nil {
-			if trouble != nil {
-				p = troubled{p, trouble}
-			}
-			err = engine.Serve(cmd.Context(), p, engine.ServeConfig{
-				Socket: *socket, Parent: os.Stdin, Device: devices.words, Devices: devices.facts, WatchDevices: devices.watch,
-				Log: stderrLogger(config.Log{Level: *level, Format: "json"}),
+			err = serveEngine(cmd.Context(), p, devices, trouble, engine.ServeConfig{
+				Socket: *socket, Parent: os.Stdin, Log: stderrLogger(config.Log{Level: *level, Format: "json"}),
 			})
 		}
 		runtime.KeepAlive(devices) // its claims hold until here
@@ -47,6 +45,20 @@ func newEngineCommand() *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+// serveEngine hosts a pipeline, with what can be known of its devices.
+func serveEngine(ctx context.Context, p pipeline.Pipeline, d engineDevices, trouble error, c engine.ServeConfig) error {
+	c.Device, c.Devices, c.WatchDevices = d.words, d.facts, d.watch
+	switch {
+	case trouble != nil:
+		p = troubled{p, trouble}
+	case len(d.uuids) > 0:
+		readings := newEngineReadings(d, p)
+		defer readings.close()
+		c.ReadDevices, c.DeviceMemory = readings.read, readings.memory
+	}
+	return engine.Serve(ctx, p, c)
 }
 
 // troubled is a pipeline without the devices that it should have. It says so when it is to load, where the supervisor hears it.

@@ -23,14 +23,20 @@ type engineDevices struct {
 	facts    []engine.DeviceFacts
 	words    string
 	uuids    []string
-	// claims keep other processes of this machine away from the GPUs for as long as this one lives.
-	claims []*gpu.Claim
+	// claims keep other processes of this machine away from the GPUs for as long as this one lives, but those that share them as well.
+	claims  []*gpu.Claim
+	sharing gpu.Sharing
+	// usedBefore is what all processes held of each GPU before this one came; nil where unknown.
+	usedBefore []*uint64
 }
+
+// claimsDir is where processes of this machine claim its GPUs.
+func claimsDir() string { return filepath.Join(os.TempDir(), "telefuser-gpus") }
 
 // openEngineDevices finds and claims the GPUs of a list; an empty one means the processor. Its errors are the pipeline's: ErrInvalid where
 // the list can never work here, ErrDeviceLost where the driver has trouble.
-func openEngineDevices(ctx context.Context, list string) (engineDevices, error) {
-	var d engineDevices
+func openEngineDevices(ctx context.Context, list string, sharing gpu.Sharing) (engineDevices, error) {
+	d := engineDevices{sharing: sharing}
 	if list == "" {
 		return d, nil
 	}
@@ -46,7 +52,7 @@ func openEngineDevices(ctx context.Context, list string) (engineDevices, error) 
 		if err != nil {
 			return d, err
 		}
-		claim, err := gpu.ClaimDevice(filepath.Join(os.TempDir(), "telefuser-gpus"), info.UUID)
+		claim, err := gpu.ClaimDevice(claimsDir(), info.UUID, sharing)
 		if err != nil {
 			return d, fmt.Errorf("device %s: %w", id, err)
 		}
@@ -70,6 +76,11 @@ func findDevice(all []gpu.DeviceInfo, id string) (gpu.DeviceInfo, error) {
 func (d *engineDevices) add(info gpu.DeviceInfo) {
 	d.ordinals = append(d.ordinals, info.Ordinal)
 	d.uuids = append(d.uuids, info.UUID)
+	var used *uint64
+	if info.Telemetry != nil {
+		used = info.Telemetry.MemoryUsedBytes
+	}
+	d.usedBefore = append(d.usedBefore, used)
 	d.facts = append(d.facts, engine.DeviceFacts{
 		Name: &info.Name, UUID: &info.UUID, DriverVersion: info.DriverVersion, CUDAVersion: &info.CUDAVersion, MemoryBytes: &info.MemoryBytes,
 	})
@@ -99,7 +110,7 @@ func (d *engineDevices) watch(ctx context.Context) error {
 					return nil //nolint:nilerr // as above, or ctx has ended
 				}
 				if gpu.XidFatal(xid) {
-					return fmt.Errorf("device %s: Xid %d", uuid, xid)
+					return &gpu.XidError{UUID: uuid, Xid: xid}
 				}
 			}
 		})

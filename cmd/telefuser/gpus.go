@@ -11,7 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"telefuser/workers/contract"
+	"telefuser/internal/config"
+	"telefuser/workers/engine"
 	"telefuser/workers/gpu"
 	"telefuser/workers/pipeline"
 )
@@ -33,27 +34,37 @@ type gpuEntry struct {
 	Probe *string `json:"probe"`
 }
 
-// gpuFit is how many engines of a pipeline the GPUs of this machine hold.
-type gpuFit struct {
-	Pipeline string `json:"pipeline"`
-	CPU      bool   `json:"cpu"`
-	// Engines is nil where nobody knows how much memory one needs.
-	Engines *int `json:"engines"`
-}
-
 func newGPUsCommand() *cobra.Command {
-	var asJSON, probe bool
+	var asJSON, probe, measure bool
+	var dataDir string
 	cmd := &cobra.Command{
 		Use:   "gpus",
 		Short: "Show the GPUs of this machine, their health and what fits",
 		Long: "gpus lists the NVIDIA GPUs that this process sees without taking any of them. With --probe each one runs a small kernel, which\n" +
-			"needs a few hundred MB of its memory for a moment. A fact that the machine does not tell is shown as unknown.",
+			"needs a few hundred MB of its memory for a moment. With --measure an engine of each pipeline takes the first GPU that is free\n" +
+			"and is measured; workers with the same data directory measure as they work. A fact that the machine does not tell is shown\n" +
+			"as unknown.",
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON in place of a table")
 	cmd.Flags().BoolVar(&probe, "probe", false, "run a small kernel on every GPU")
+	cmd.Flags().BoolVar(&measure, "measure", false, "measure how much memory the pipelines' engines need")
+	cmd.Flags().StringVar(&dataDir, "data-dir", "", "directory that keeps what was measured; empty means the workers' own")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		report, err := readGPUs(cmd.Context(), probe)
+		c, err := gpusConfig(dataDir)
+		if err != nil {
+			return err
+		}
+		if measure {
+			if err := measureAll(cmd.Context(), c); err != nil {
+				return err
+			}
+		}
+		known, err := engine.LoadFootprints(footprintsPath(c))
+		if err != nil {
+			return err
+		}
+		report, err := readGPUs(cmd.Context(), probe, known)
 		if err != nil {
 			return err
 		}
@@ -68,7 +79,7 @@ func newGPUsCommand() *cobra.Command {
 }
 
 // readGPUs looks at this machine. A machine without a GPU is no error.
-func readGPUs(ctx context.Context, probe bool) (gpuReport, error) {
+func readGPUs(ctx context.Context, probe bool, known engine.Footprints) (gpuReport, error) {
 	report := gpuReport{GPUs: []gpuEntry{}}
 	all, err := gpu.Inventory(ctx)
 	switch {
@@ -88,9 +99,22 @@ func readGPUs(ctx context.Context, probe bool) (gpuReport, error) {
 		report.GPUs = append(report.GPUs, entry)
 	}
 	for _, c := range pipeline.Contracts() {
-		report.Fits = append(report.Fits, fitOf(c, all))
+		report.Fits = append(report.Fits, fitOf(c, all, known))
 	}
 	return report, nil
+}
+
+// gpusConfig is the settings with another data directory, where one is named.
+func gpusConfig(dataDir string) (config.Config, error) {
+	given := map[string]string{}
+	if dataDir != "" {
+		given["data-dir"] = dataDir
+	}
+	c, err := config.Load(config.Default(), "", config.Environ(), given)
+	if err != nil {
+		return c, err
+	}
+	return absolute(c)
 }
 
 // probeGPU runs the small kernel and answers "ok" or what went wrong.
@@ -110,21 +134,6 @@ func probeGPU(ctx context.Context, ordinal int) string {
 		return err.Error()
 	}
 	return "ok"
-}
-
-// fitOf counts the engines of a pipeline that the GPUs hold: as many as the memory of each allows, in groups as large as one engine wants.
-func fitOf(c contract.Contract, all []gpu.DeviceInfo) gpuFit {
-	fit := gpuFit{Pipeline: c.Name, CPU: c.Device.CPU}
-	if c.Device.MemoryBytes == nil || *c.Device.MemoryBytes <= 0 {
-		return fit
-	}
-	perGPU := 0
-	for _, info := range all {
-		perGPU += int(info.MemoryBytes / uint64(*c.Device.MemoryBytes))
-	}
-	engines := perGPU / max(c.Device.GPUs, 1)
-	fit.Engines = &engines
-	return fit
 }
 
 func (r gpuReport) print(w io.Writer) error {
@@ -163,10 +172,7 @@ func (r gpuReport) print(w io.Writer) error {
 		}
 		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\t%s\n", g.Ordinal, g.UUID, g.PCIBusID, g.Multiprocessors, links, reaches)
 	}
-	fmt.Fprintln(t, "\nPIPELINE\tON THE CPU\tENGINES THAT FIT")
-	for _, f := range r.Fits {
-		fmt.Fprintf(t, "%s\t%v\t%s\n", f.Pipeline, f.CPU, known("%d", f.Engines))
-	}
+	r.printFits(t)
 	return t.Flush()
 }
 
@@ -178,7 +184,7 @@ func known[T any](format string, value *T) string {
 	return fmt.Sprintf(format, *value)
 }
 
-func gibibytes(bytes *uint64) string {
+func gibibytes[T int64 | uint64](bytes *T) string {
 	if bytes == nil {
 		return "unknown"
 	}

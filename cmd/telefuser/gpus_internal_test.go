@@ -46,10 +46,10 @@ func TestAMachineWithoutAGPUSaysSo(t *testing.T) {
 	if _, err := benchKernels(t.Context(), 0, kernels.CUDAOptions{}, kernels.BenchOptions{}); !errors.Is(err, gpu.ErrNoDriver) {
 		t.Errorf("bench kernels: %v", err)
 	}
-	if _, err := openEngineDevices(t.Context(), "0"); !errors.Is(err, pipeline.ErrInvalid) {
+	if _, err := openEngineDevices(t.Context(), "0", gpu.Alone); !errors.Is(err, pipeline.ErrInvalid) {
 		t.Errorf("an engine on a GPU that is not there: %v", err)
 	}
-	if d, err := openEngineDevices(t.Context(), ""); err != nil || d.words != "" || d.watch(t.Context()) != nil {
+	if d, err := openEngineDevices(t.Context(), "", gpu.Alone); err != nil || d.words != "" || d.watch(t.Context()) != nil {
 		t.Errorf("an engine on the processor: %+v, %v", d, err)
 	}
 }
@@ -98,11 +98,11 @@ func TestWhatFits(t *testing.T) {
 		}
 		return c
 	}
-	if fit := fitOf(needs(1, 0), twoGPUs()); fit.Engines != nil {
+	if fit := fitOf(needs(1, 0), twoGPUs(), nil); fit.Engines != nil {
 		t.Errorf("unknown need: %d engines", *fit.Engines)
 	}
 	for _, test := range []struct{ gpus, gibibytes, want int }{{1, 10, 14}, {1, 7, 21}, {2, 7, 10}, {1, 200, 0}, {0, 141, 1}} {
-		if fit := fitOf(needs(test.gpus, int64(test.gibibytes)<<30), twoGPUs()); *fit.Engines != test.want {
+		if fit := fitOf(needs(test.gpus, int64(test.gibibytes)<<30), twoGPUs(), nil); *fit.Engines != test.want {
 			t.Errorf("%d GPUs with %d GiB: %d engines, want %d", test.gpus, test.gibibytes, *fit.Engines, test.want)
 		}
 	}

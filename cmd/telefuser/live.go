@@ -110,6 +110,9 @@ func (l *live) addWorkers(ctx context.Context, p *parts, name string) error {
 	if of.cfg.Worker.GPUMap, err = liveGPUMap(ctx, p, accepts); err != nil {
 		return err
 	}
+	if of.cfg.Worker.GPUMap != "" || accepts.Device.CPU && !hasGPU(ctx) {
+		of.cfg.Worker.GPUs = "" // the map is the workers' own; on a machine without a GPU the pipeline can do without
+	}
 	configs, err := engineConfigs(&of, name)
 	if err != nil {
 		return err
@@ -132,6 +135,8 @@ func (l *live) addWorkers(ctx context.Context, p *parts, name string) error {
 	most := max(1, accepts.SessionsMax)
 	if l.shown.SessionsPerWorkerMax > 0 {
 		most = min(most, l.shown.SessionsPerWorkerMax)
+	} else {
+		most = l.sessionsThatFit(ctx, p.cfg, accepts, devices, most)
 	}
 	l.pool, err = streaming.NewPool(streaming.PoolConfig{Owner: liveOwner(), Pipeline: accepts.Name, SessionsPerWorkerMax: most, Devices: devices,
 		Grace: orNone(p.cfg.Worker.Grace)}, l.sessions, engines, l.rooms, p.log)
@@ -177,7 +182,7 @@ func liveGPUMap(ctx context.Context, p *parts, accepts contract.Contract) (strin
 	}
 	for _, group := range groups {
 		for id := range strings.SplitSeq(group, ",") {
-			if id == "" || seen[id] {
+			if id == "" || seen[id] && !p.cfg.Worker.ShareGPUs {
 				return bad("device %q is missing or stands twice", id)
 			}
 			seen[id] = true
@@ -186,11 +191,34 @@ func liveGPUMap(ctx context.Context, p *parts, accepts contract.Contract) (strin
 	if !accepts.Device.CPU {
 		return text, nil
 	}
-	if _, err := gpu.Inventory(ctx); errors.Is(err, gpu.ErrNoDriver) || errors.Is(err, gpu.ErrNoDevice) {
+	if !hasGPU(ctx) {
 		p.log.Warn("worker-gpu-map is ignored: "+accepts.Name+" runs on the CPU, for this machine has no GPU", "worker_gpu_map", text)
 		return "", nil
 	}
 	return text, nil
+}
+
+// hasGPU says whether this process sees a GPU. A driver in trouble counts as one.
+func hasGPU(ctx context.Context) bool {
+	_, err := gpu.Inventory(ctx)
+	return !errors.Is(err, gpu.ErrNoDriver) && !errors.Is(err, gpu.ErrNoDevice)
+}
+
+// sessionsThatFit is how many sessions each worker can hold on its devices, at most so many, as far as that was measured.
+func (l *live) sessionsThatFit(ctx context.Context, c config.Config, accepts contract.Contract, groups [][]string, most int) int {
+	all, err := gpu.Inventory(ctx)
+	if err != nil {
+		return most // the engines say so
+	}
+	known, err := engine.LoadFootprints(footprintsPath(c))
+	if err != nil {
+		l.log.Warn("what engines need is not known", "error", err)
+	}
+	fit := sessionsThatFit(all, known, accepts, groups, most)
+	if fit < most {
+		l.log.Info("the devices hold fewer sessions than the pipeline could", "pipeline", accepts.Name, "sessions_per_worker", fit)
+	}
+	return fit
 }
 
 // collectors are the metrics of this process's live half.

@@ -85,6 +85,9 @@ func newWorker(p *parts, name string, metrics prometheus.Registerer, dieAt worke
 	if err != nil {
 		return nil, err
 	}
+	if err := showGPUs(metrics, engines); err != nil {
+		return nil, err
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -125,17 +128,15 @@ func engineConfigs(p *parts, name string) ([]engine.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	keeper := &footprintKeeper{path: footprintsPath(p.cfg), log: p.log}
 	var engines []engine.Config
 	for i := range p.cfg.Worker.NumReplicas {
-		e := engine.Config{
-			Command: []string{self, "engine", name, "--log-level", p.cfg.Log.Level}, Env: engineEnv(config.Environ()), Pipeline: name,
-			RuntimeDir: filepath.Join(p.cfg.TempDir(), "engines"), Log: p.log,
-			LoadTimeout: p.cfg.Worker.LoadTimeout, StallTimeout: p.cfg.Worker.StallTimeout,
-		}
+		var group []string
 		if len(groups) > 0 {
-			e.Devices = groups[i]
-			e.Command = append(e.Command, "--device", strings.Join(groups[i], ","))
+			group = groups[i]
 		}
+		e := engineConfig(self, name, group, p.cfg)
+		e.RuntimeDir, e.Log, e.OnPhase = filepath.Join(p.cfg.TempDir(), "engines"), p.log, keeper.learn
 		if p.faultDir != "" {
 			e.Command = append(e.Command, "--fault-dir", p.faultDir)
 		}
@@ -144,19 +145,19 @@ func engineConfigs(p *parts, name string) ([]engine.Config, error) {
 	return engines, nil
 }
 
-// deviceGroups parses "0,1;2,3" into one group of device ids for each replica.
-func deviceGroups(c config.Worker) ([][]string, error) {
-	if c.GPUMap == "" {
-		return nil, nil
+// engineConfig is an engine on a group of devices; none means the processor.
+func engineConfig(self, name string, group []string, c config.Config) engine.Config {
+	e := engine.Config{
+		Command: []string{self, "engine", name, "--log-level", c.Log.Level}, Env: engineEnv(config.Environ()), Pipeline: name,
+		LoadTimeout: c.Worker.LoadTimeout, StallTimeout: c.Worker.StallTimeout, Devices: group, ShareDevices: c.Worker.ShareGPUs,
 	}
-	var groups [][]string
-	for group := range strings.SplitSeq(c.GPUMap, ";") {
-		groups = append(groups, strings.Split(group, ","))
+	if len(group) > 0 {
+		e.Command = append(e.Command, "--device", strings.Join(group, ","))
+		if c.Worker.ShareGPUs {
+			e.Command = append(e.Command, "--share-device")
+		}
 	}
-	if len(groups) != c.NumReplicas {
-		return nil, fmt.Errorf("%w: worker.gpu_map: %d groups for %d replicas", config.ErrInvalid, len(groups), c.NumReplicas)
-	}
-	return groups, nil
+	return e
 }
 
 // engineEnv keeps what finds libraries and devices, and nothing of ours: no secret reaches a pipeline.

@@ -77,7 +77,9 @@ type Jobs struct {
 // Worker is one worker process.
 type Worker struct {
 	NumReplicas  int           `key:"num_replicas" flag:"num-replicas" doc:"Engine processes, each running one job at a time."`
-	GPUMap       string        `key:"gpu_map" flag:"gpu-map" doc:"Device groups of the replicas, such as 0,1;2,3. Empty means the CPU."`
+	GPUs         string        `key:"gpus" flag:"gpus" doc:"GPUs that are dealt out to the replicas in equal groups: numbers or UUIDs such as 0,1,2,3, or all. Empty means the CPU, or what gpu_map says."`
+	GPUMap       string        `key:"gpu_map" flag:"gpu-map" doc:"Device groups of the replicas, such as 0,1;2,3. Empty means the CPU, or what gpus says."`
+	ShareGPUs    bool          `key:"share_gpus" flag:"share-gpus" doc:"Let several engines have the same GPU, of this process and of others that are told so as well."`
 	Grace        time.Duration `key:"grace" flag:"grace" doc:"How long running jobs may finish after SIGTERM before they are handed back."`
 	IdleExit     time.Duration `key:"idle_exit" flag:"idle-exit" doc:"Exit after this long without a job; 0 stays."`
 	MaxJobs      int           `key:"max_jobs" flag:"max-jobs" doc:"Exit after this many jobs; 0 sets no limit."`

@@ -20,8 +20,10 @@ type Config struct {
 	Pipeline string
 	// RuntimeDir holds the private socket folders and the device locks. Required; it is made if it is missing.
 	RuntimeDir string
-	// Devices are the ids of the devices that the engine owns alone while it lives; none for a CPU pipeline.
-	Devices []string
+	// Devices are the ids of the devices that the engine owns while it lives; none for a CPU pipeline. It owns them alone unless ShareDevices
+	// is set, which lets in others that are set so as well.
+	Devices      []string
+	ShareDevices bool
 	// LoadTimeout bounds spawn, load and warm-up together. Default 10 minutes.
 	LoadTimeout time.Duration
 	// StallTimeout bounds the time that a call into the loaded pipeline may go without progress. Default 2 minutes.
@@ -50,6 +52,9 @@ type Config struct {
 	OnDemand bool
 	// OnExit, where set, is told each end of an engine process, expected ones (ClassClosed) included. It must not block.
 	OnExit func(class Class)
+	// OnPhase, where set, is told what was read of the devices of an engine while it was loaded, and while a session was open. It is called by
+	// whoever waited for that, so it must be quick, and by several at once.
+	OnPhase func(desc Description, phase *PhaseFacts)
 	// Log takes the supervisor's lines and, at debug level, the engine's standard error. Required.
 	Log *slog.Logger
 }

@@ -8,7 +8,7 @@ import (
 	"regexp"
 )
 
-// DeviceLock is the right to use a device, alone among the processes that share a runtime directory.
+// DeviceLock is the right to use a device among the processes that share a runtime directory: alone, or beside others that share it.
 type DeviceLock struct {
 	file *os.File
 }
@@ -16,15 +16,19 @@ type DeviceLock struct {
 var devicePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // AcquireDevice takes the device of that id. It fails with ErrDeviceTaken while another process, or an engine that outlived its
-// supervisor, owns it.
-func AcquireDevice(dir, id string) (*DeviceLock, error) {
+// supervisor, owns it, unless both share it.
+func AcquireDevice(dir, id string, share bool) (*DeviceLock, error) {
 	if !devicePattern.MatchString(id) {
 		return nil, fmt.Errorf("engine: device id %q: want letters, digits, dots and dashes", id)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("engine: runtime directory: %w", err)
 	}
-	file, err := lockFile(filepath.Join(dir, "device-"+id+".lock"))
+	take := lockFile
+	if share {
+		take = shareFile
+	}
+	file, err := take(filepath.Join(dir, "device-"+id+".lock"))
 	if errors.Is(err, errLocked) {
 		return nil, fmt.Errorf("%w: %s", ErrDeviceTaken, id)
 	}

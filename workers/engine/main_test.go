@@ -39,7 +39,11 @@ func engineMain(args []string) int {
 		Socket: args[slices.Index(args, "--socket")+1], Parent: os.Stdin, Device: "test device",
 		Devices:      testDevices(),
 		WatchDevices: watchTrip,
-		Log:          slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		ReadDevices:  testReadings,
+		DeviceMemory: testMemory,
+		// It is a file that fails a probe, see counting.
+		ProbeInterval: 5 * time.Millisecond,
+		Log:           slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	fmt.Fprintln(os.Stderr, "test engine starts")
 	return engine.ExitCode(engine.Serve(ctx, counting{pipeline.NewScripted(args[0]), args[1]}, cfg))
@@ -48,6 +52,17 @@ func engineMain(args []string) int {
 func testDevices() []engine.DeviceFacts {
 	name, bytes := "test device", uint64(1<<30)
 	return []engine.DeviceFacts{{Name: &name, MemoryBytes: &bytes}}
+}
+
+// testReadings are what a device with little to tell says.
+func testReadings() []engine.DeviceReading {
+	clock, used := uint32(1980), uint64(700<<20)
+	return []engine.DeviceReading{{SMClockMHz: &clock, MemoryUsedBytes: &used}}
+}
+
+func testMemory() []engine.DeviceMemory {
+	peak, overhead := int64(500<<20), int64(100<<20)
+	return []engine.DeviceMemory{{PeakBytes: &peak, OverheadBytes: &overhead}}
 }
 
 // watchTrip loses the device when the file that TEST_TRIP names is there.
@@ -97,6 +112,14 @@ func (p counting) Open(ctx context.Context, req pipeline.Request) (pipeline.Sess
 		return nil, err
 	}
 	return countingSession{s, p.path}, nil
+}
+
+// Probe fails when the file that TEST_PROBE names is there.
+func (p counting) Probe(context.Context) error {
+	if path := os.Getenv("TEST_PROBE"); path != "" && os.Remove(path) == nil {
+		return pipeline.ErrDeviceLost
+	}
+	return nil
 }
 
 type countingSession struct {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -31,12 +32,20 @@ type ServeConfig struct {
 	// WatchDevices, where set, answers an error when a device has become unusable, even while nobody works on it, and nil when ctx ends
 	// or nothing can be known. The engine ends with ErrDeviceLost then.
 	WatchDevices func(ctx context.Context) error
+	// ReadDevices and DeviceMemory, where set, tell what can be read of each device, in the order of Devices. The first is called four times a
+	// second while there is work, on a goroutine of its own, and may take its time; the second answers at once.
+	ReadDevices  func() []DeviceReading
+	DeviceMemory func() []DeviceMemory
+	// ProbeInterval is the pause between two checks of the devices while no session is open, where the pipeline is a pipeline.Prober. It
+	// defaults to 30 seconds.
+	ProbeInterval time.Duration
 	// Log is required. It must write to standard error and never get a prompt.
 	Log *slog.Logger
 }
 
 const (
 	heartbeatIntervalDefault = 250 * time.Millisecond
+	probeIntervalDefault     = 30 * time.Second
 	// flushGrace is how long the last answers of a dying engine may take to reach the supervisor.
 	flushGrace = time.Second
 )
@@ -47,6 +56,9 @@ func Serve(ctx context.Context, p pipeline.Pipeline, cfg ServeConfig) error {
 	if cfg.HeartbeatInterval == 0 {
 		cfg.HeartbeatInterval = heartbeatIntervalDefault
 	}
+	if cfg.ProbeInterval == 0 {
+		cfg.ProbeInterval = probeIntervalDefault
+	}
 	watchParent(cfg.Parent)
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "unix", cfg.Socket)
@@ -56,14 +68,13 @@ func Serve(ctx context.Context, p pipeline.Pipeline, cfg ServeConfig) error {
 	base, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	s := newServer(base, stop, p, cfg)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		s.watchDevices()
-	}()
+	var beside sync.WaitGroup
+	beside.Go(s.watchDevices)
+	beside.Go(func() { s.phases.run(base) })
+	beside.Go(s.probeWhileIdle)
 	defer func() {
 		stop(nil)
-		<-watched
+		beside.Wait()
 	}()
 	g := grpc.NewServer(
 		grpc.MaxRecvMsgSize(messageBytesMax), grpc.MaxSendMsgSize(messageBytesMax),
@@ -93,6 +104,35 @@ func (s *server) watchDevices() {
 	if err := s.cfg.WatchDevices(s.base); err != nil {
 		s.stop(&Error{Class: ClassDeviceLost, Message: err.Error()})
 	}
+}
+
+// probeWhileIdle checks the devices now and then while nobody works on them: a card may fall off its bus without a word.
+func (s *server) probeWhileIdle() {
+	p, ok := s.pipeline.(pipeline.Prober)
+	if !ok {
+		return
+	}
+	ticker := time.NewTicker(s.cfg.ProbeInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.base.Done():
+			return
+		case <-ticker.C:
+		}
+		if s.isIdle() {
+			_ = s.judge(s.probe(p)) // judge ends the server where it must
+		}
+	}
+}
+
+// probe is a call into the pipeline like any other, so that a device that hangs is noticed.
+func (s *server) probe(p pipeline.Prober) error {
+	s.model.Lock()
+	defer s.model.Unlock()
+	call := s.progress.begin()
+	defer call.end()
+	return p.Probe(s.base)
 }
 
 // errShutdown ends a server in good order.

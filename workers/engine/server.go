@@ -21,6 +21,7 @@ type server struct {
 	cfg      ServeConfig
 	pipeline pipeline.Pipeline
 	progress progress
+	phases   *phases
 	// base ends when the server ends; stop ends it with a cause.
 	base context.Context //nolint:containedctx // it is the server's own life, not a call's
 	stop context.CancelCauseFunc
@@ -31,10 +32,12 @@ type server struct {
 	mu       sync.Mutex
 	loaded   bool
 	sessions map[string]*session
+	// sessionsPeak is the most that were open at once.
+	sessionsPeak int
 }
 
 func newServer(base context.Context, stop context.CancelCauseFunc, p pipeline.Pipeline, cfg ServeConfig) *server {
-	return &server{cfg: cfg, pipeline: p, base: base, stop: stop, sessions: map[string]*session{}}
+	return &server{cfg: cfg, pipeline: p, base: base, stop: stop, sessions: map[string]*session{}, phases: newPhases(cfg.ReadDevices, cfg.DeviceMemory)}
 }
 
 // Describe answers at any time.
@@ -66,6 +69,7 @@ func (s *server) Load(_ *enginepb.LoadRequest, stream grpc.ServerStreamingServer
 	defer cancel()
 	call := s.progress.begin()
 	defer call.end()
+	loading := s.phases.begin()
 	reported := math.Inf(-1)
 	err := s.pipeline.Load(ctx, func(share float64) {
 		call.touch()
@@ -75,19 +79,30 @@ func (s *server) Load(_ *enginepb.LoadRequest, stream grpc.ServerStreamingServer
 			_ = stream.Send(&enginepb.LoadProgress{Share: share})
 		}
 	})
+	phase, jsonErr := loading.json(0)
 	if err != nil {
 		return failStream(stream, s.judge(err))
 	}
+	if jsonErr != nil {
+		return jsonErr
+	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.loaded = true
-	return nil
+	s.mu.Unlock()
+	return stream.Send(&enginepb.LoadProgress{Share: 1, PhaseJson: phase})
 }
 
 func (s *server) isLoaded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.loaded
+}
+
+// isIdle reports whether the pipeline is loaded and has no session.
+func (s *server) isIdle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loaded && len(s.sessions) == 0
 }
 
 // join gives a context that ends with the call or with the server.

@@ -20,6 +20,8 @@ type session struct {
 	// ctx is the session's life: Next works under it, CloseSession ends it.
 	ctx    context.Context //nolint:containedctx // see above
 	cancel context.CancelCauseFunc
+	// phase is what is read of the devices meanwhile.
+	phase *phase
 	// working holds one token, which is out while a call is inside the pipeline's session, Control excepted.
 	working chan struct{}
 
@@ -85,7 +87,7 @@ func (s *server) Open(ctx context.Context, in *enginepb.OpenRequest) (*enginepb.
 		return nil, failUnary(ctx, err)
 	}
 	if err := s.open(ctx, n, req); err != nil {
-		s.forget(in.GetSessionId())
+		_, _ = s.forget(in.GetSessionId()) // a session that never was has no facts
 		n.leave()
 		return nil, failUnary(ctx, s.judge(err))
 	}
@@ -122,15 +124,23 @@ func (s *server) register(id string) (*session, error) {
 		return nil, &Error{Class: ClassBusy}
 	}
 	ctx, cancel := context.WithCancelCause(s.base)
-	n := &session{ctx: ctx, cancel: cancel, working: make(chan struct{}, 1)} // one token: see working
+	n := &session{ctx: ctx, cancel: cancel, phase: s.phases.begin(), working: make(chan struct{}, 1)} // one token: see working
 	s.sessions[id] = n
+	s.sessionsPeak = max(s.sessionsPeak, len(s.sessions))
 	return n, nil
 }
 
-func (s *server) forget(id string) {
+// forget ends a session's entry and phase, once, and tells what was read during it.
+func (s *server) forget(id string) ([]byte, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	n, ok := s.sessions[id]
 	delete(s.sessions, id)
+	peak := s.sessionsPeak
+	s.mu.Unlock()
+	if !ok {
+		return nil, nil
+	}
+	return n.phase.json(peak)
 }
 
 func (s *server) find(id string) (*session, error) {
@@ -168,8 +178,11 @@ func (s *server) CloseSession(ctx context.Context, in *enginepb.CloseSessionRequ
 	if err := n.close(ctx); err != nil {
 		return nil, failUnary(ctx, err)
 	}
-	s.forget(in.GetSessionId())
-	return &enginepb.CloseSessionResponse{}, nil
+	phase, err := s.forget(in.GetSessionId())
+	if err != nil {
+		return nil, failUnary(ctx, err)
+	}
+	return &enginepb.CloseSessionResponse{PhaseJson: phase}, nil
 }
 
 // Next makes one chunk for each credit until the session's end.

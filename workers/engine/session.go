@@ -19,6 +19,7 @@ import (
 type Session struct {
 	supervisor *Supervisor
 	process    *process
+	desc       Description
 	id         string
 	stream     grpc.BidiStreamingClient[enginepb.NextRequest, enginepb.NextResponse]
 	// endStream ends the reader together with its stream.
@@ -34,6 +35,7 @@ type Session struct {
 	closing sync.Once
 	closed  error
 	peak    *int64
+	phase   *PhaseFacts
 }
 
 // Open starts a session on the engine, waiting for one to be loaded. Every opened session must be closed.
@@ -42,21 +44,23 @@ func (s *Supervisor) Open(ctx context.Context, req pipeline.Request) (*Session, 
 	if err != nil {
 		return nil, err
 	}
-	p, _, err := s.await(ctx)
+	p, desc, err := s.await(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n := &Session{supervisor: s, process: p, id: s.nextID(), chunks: make(chan pipeline.Chunk, s.cfg.Credits)}
+	n := &Session{supervisor: s, process: p, desc: desc, id: s.nextID(), chunks: make(chan pipeline.Chunk, s.cfg.Credits)}
 	resetPeakMemory(p.cmd.Process.Pid)
 	if err := n.open(ctx, wire); err != nil {
 		if ctx.Err() != nil {
 			// The engine may be in the middle of opening: see that it lets go.
-			return nil, errors.Join(context.Cause(ctx), p.closeSession(ctx, n.id))
+			_, closed := p.closeSession(ctx, n.id)
+			return nil, errors.Join(context.Cause(ctx), closed)
 		}
 		return nil, err
 	}
 	if err := n.startReading(ctx); err != nil {
-		return nil, errors.Join(err, p.closeSession(ctx, n.id))
+		_, closed := p.closeSession(ctx, n.id)
+		return nil, errors.Join(err, closed)
 	}
 	return n, nil
 }
@@ -171,7 +175,8 @@ func (n *Session) Close() error {
 		if !n.process.isGone() {
 			n.peak = peakMemoryBytes(n.process.cmd.Process.Pid)
 		}
-		n.closed = n.process.closeSession(context.Background(), n.id)
+		n.phase, n.closed = n.process.closeSession(context.Background(), n.id)
+		n.supervisor.tellPhase(n.desc, n.phase)
 		if n.closed == nil && n.taken {
 			n.supervisor.noteWork(n.process)
 		}
@@ -184,3 +189,7 @@ func (n *Session) Close() error {
 
 // PeakMemoryBytes is the most host memory that the engine has held while the session was open, known after Close; nil when unknown.
 func (n *Session) PeakMemoryBytes() *int64 { return n.peak }
+
+// Phase is what was read of the engine's devices while the session was open, known after Close; nil where there is none or the engine had to
+// be killed.
+func (n *Session) Phase() *PhaseFacts { return n.phase }

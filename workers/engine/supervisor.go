@@ -39,6 +39,8 @@ type Description struct {
 	Device string
 	// Devices are the facts of each of its devices; none on the processor.
 	Devices []DeviceFacts
+	// Loading is what was read of them while it was loaded; nil where there is none.
+	Loading *PhaseFacts
 	// LoadNS is how long spawn, load and warm-up took, in nanoseconds.
 	LoadNS int64
 }
@@ -78,7 +80,7 @@ func (s *Supervisor) run(ctx context.Context) (err error) {
 		}
 	}()
 	for _, id := range s.cfg.Devices {
-		lock, err := AcquireDevice(s.cfg.RuntimeDir, id)
+		lock, err := AcquireDevice(s.cfg.RuntimeDir, id, s.cfg.ShareDevices)
 		if err != nil {
 			return err
 		}
@@ -177,8 +179,9 @@ func (s *Supervisor) one(ctx context.Context, locks []*DeviceLock) *Error {
 		p.kill(asError(ctx, err))
 		return p.death
 	}
-	p.log.Info("engine is loaded", "pipeline", s.cfg.Pipeline, "load", time.Duration(desc.LoadNS), "device", desc.Device)
+	p.log.Info("engine is loaded", "pipeline", s.cfg.Pipeline, "load_seconds", time.Duration(desc.LoadNS).Seconds(), "device", desc.Device)
 	p.serving.Store(true)
+	s.tellPhase(desc, desc.Loading)
 	s.setAside(false)
 	s.publish(p, desc)
 	p.watch(ctx)
@@ -200,6 +203,13 @@ func asError(ctx context.Context, err error) *Error {
 		return &Error{Class: ClassClosed}
 	}
 	return &Error{Class: ClassInternal, Message: err.Error()}
+}
+
+// tellPhase passes on what was read of the devices.
+func (s *Supervisor) tellPhase(desc Description, phase *PhaseFacts) {
+	if s.cfg.OnPhase != nil && phase != nil {
+		s.cfg.OnPhase(desc, phase)
+	}
 }
 
 // announce wakes everybody who waits for a change; the lock is held.

@@ -622,10 +622,10 @@ func TestADeviceHasOneOwner(t *testing.T) {
 	if _, err := b.Ready(withPatience(t)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := engine.AcquireDevice(b.dir, "gpu-0"); !errors.Is(err, engine.ErrDeviceTaken) {
+	if _, err := engine.AcquireDevice(b.dir, "gpu-0", false); !errors.Is(err, engine.ErrDeviceTaken) {
 		t.Errorf("got %v", err)
 	}
-	other, err := engine.AcquireDevice(b.dir, "gpu-1")
+	other, err := engine.AcquireDevice(b.dir, "gpu-1", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -636,7 +636,7 @@ func TestADeviceHasOneOwner(t *testing.T) {
 	if err := <-b.done; err != nil {
 		t.Fatal(err)
 	}
-	lock, err := engine.AcquireDevice(b.dir, "gpu-0")
+	lock, err := engine.AcquireDevice(b.dir, "gpu-0", false)
 	if err != nil {
 		t.Fatal(err)
 	}

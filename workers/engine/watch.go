@@ -51,6 +51,9 @@ func (p *process) load(ctx context.Context) (Description, error) {
 			return d, p.explain(ctx, err, stream.Trailer())
 		}
 		p.log.Debug("engine is loading", "share", step.GetShare())
+		if d.Loading, err = phaseFromWire(step.GetPhaseJson()); err != nil {
+			return d, &Error{Class: ClassInvalid, Message: err.Error()}
+		}
 	}
 	d.LoadNS = time.Since(started).Nanoseconds()
 	return d, nil
@@ -176,15 +179,20 @@ func (p *process) seeOff(ctx context.Context) {
 	}
 }
 
-// closeSession has the engine let go of a session, and ends the engine when it does not. It does so even when ctx has ended.
-func (p *process) closeSession(ctx context.Context, id string) error {
+// closeSession has the engine let go of a session, and ends the engine when it does not. It does so even when ctx has ended. It answers what
+// was read of the devices meanwhile, or nil.
+func (p *process) closeSession(ctx context.Context, id string) (*PhaseFacts, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.cfg.CloseGrace)
 	defer cancel()
 	ctx, leave := p.join(ctx)
 	defer leave()
-	_, err := p.client.CloseSession(ctx, &enginepb.CloseSessionRequest{SessionId: id})
+	answer, err := p.client.CloseSession(ctx, &enginepb.CloseSessionRequest{SessionId: id})
 	if err == nil {
-		return nil
+		facts, broken := phaseFromWire(answer.GetPhaseJson())
+		if broken != nil {
+			p.log.Warn("what the engine says of its devices cannot be read", "error", broken)
+		}
+		return facts, nil
 	}
 	switch status.Code(err) {
 	case codes.Unavailable: // it is dying already; watch sees to that
@@ -195,5 +203,5 @@ func (p *process) closeSession(ctx context.Context, id string) error {
 	default:
 		p.kill(&Error{Class: ClassInternal, Message: "a session did not close " + p.quote(err)})
 	}
-	return p.death
+	return nil, p.death
 }

@@ -93,8 +93,16 @@ func (o Conv3D) launch(c *CUDA) error {
 // key names the shape for which a choice is remembered.
 func (o Conv3D) key() string { return fmt.Sprintf("conv3d %v %v", o.X.Shape, o.W.Shape) }
 
-// candidates are the implementations that can do this convolution, likeliest first.
+// candidates are the implementations that can do this convolution, likeliest first; cuDNN, where it is there, comes last.
 func (o Conv3D) candidates(c *CUDA) []candidate {
+	own := o.ownCandidates(c)
+	if c.dnn != nil && c.dnn.supports(c, o) {
+		own = append(own, candidate{"cudnn", func() error { return c.dnn.run(c, o, true) }})
+	}
+	return own
+}
+
+func (o Conv3D) ownCandidates(c *CUDA) []candidate {
 	st, ss := o.strides()
 	if !c.hopper() || st > 1 || ss > 1 || o.W.Dim(0)%8 != 0 {
 		return []candidate{{"plain", func() error { return o.launchPlain(c) }}}

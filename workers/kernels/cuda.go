@@ -17,6 +17,7 @@ type CUDA struct {
 	args      *gpu.Args
 	owned     []gpu.Ptr
 	lt        *cublasLt // nil where there is none
+	dnn       *cuDNN    // nil where there is none
 	choices   *Choices
 	force     string
 	plain     bool
@@ -28,6 +29,8 @@ type CUDAOptions struct {
 	NVRTC *gpu.NVRTC
 	// CuBLASLt are paths where cuBLASLt may lie. Nil: it is not used.
 	CuBLASLt []string
+	// CuDNN are paths where cuDNN may lie. Nil: it is not used.
+	CuDNN []string
 	// Choices remembers which implementation was fastest for a shape; nil: not remembered.
 	Choices *Choices
 	// Force names an implementation, such as "own 192" or "cublaslt 0", to be used wherever
@@ -53,6 +56,11 @@ func NewCUDA(ctx *gpu.Context, o CUDAOptions) (*CUDA, error) {
 	if o.CuBLASLt != nil {
 		if c.lt, err = openCublasLt(c, o.CuBLASLt); err != nil {
 			return nil, fmt.Errorf("kernels: cuBLASLt: %w", err)
+		}
+	}
+	if o.CuDNN != nil {
+		if c.dnn, err = openCuDNN(c, o.CuDNN); err != nil {
+			return nil, fmt.Errorf("kernels: cuDNN: %w", err)
 		}
 	}
 	return c, nil
@@ -123,6 +131,11 @@ func (c *CUDA) Close() error {
 	first := c.Release(0)
 	if c.lt != nil {
 		if err := c.lt.close(c); first == nil {
+			first = err
+		}
+	}
+	if c.dnn != nil {
+		if err := c.dnn.close(c); first == nil {
 			first = err
 		}
 	}

@@ -1,0 +1,47 @@
+package workers
+
+import (
+	"telefuser/jobs"
+	"telefuser/workers/engine"
+)
+
+// noteDevices writes down what makes the video, and what the loading of its engine did to the devices, were it for an earlier job.
+func (a *attempt) noteDevices(desc engine.Description) {
+	a.facts.Device = desc.Device
+	for _, d := range desc.Devices {
+		a.facts.Devices = append(a.facts.Devices, jobs.DeviceFacts(d))
+	}
+	a.noteReadings(phaseLoading, desc.Loading)
+}
+
+// notePhase writes down what the closed session did to the devices. The peak of memory is the device's where an engine has one, else the
+// host's.
+func (a *attempt) notePhase(session *engine.Session) {
+	phase := session.Phase()
+	a.noteReadings(phaseGenerating, phase)
+	if phase == nil || len(phase.Devices) == 0 {
+		a.facts.PeakMemoryBytes = session.PeakMemoryBytes()
+		return
+	}
+	var sum int64
+	for _, d := range phase.Devices {
+		bytes := d.Memory().Bytes()
+		if bytes == nil {
+			return
+		}
+		sum += *bytes
+	}
+	a.facts.PeakMemoryBytes = &sum
+}
+
+func (a *attempt) noteReadings(name string, phase *engine.PhaseFacts) {
+	if phase == nil {
+		return
+	}
+	if a.facts.Phases == nil {
+		a.facts.Phases = map[string][]jobs.DevicePhase{}
+	}
+	for _, d := range phase.Devices {
+		a.facts.Phases[name] = append(a.facts.Phases[name], jobs.DevicePhase(d))
+	}
+}

@@ -1,0 +1,37 @@
+package engine
+
+import "testing"
+
+func TestPhaseTellsMeansAndPeaksOfWhatIsKnown(t *testing.T) {
+	reading := func(clock, temperature uint32, watts float64) DeviceReading {
+		return DeviceReading{SMClockMHz: &clock, TemperatureCelsius: &temperature, PowerWatts: &watts}
+	}
+	peak := int64(5)
+	p := newPhases(func() []DeviceReading { return nil }, func() []DeviceMemory { return []DeviceMemory{{PeakBytes: &peak}, {}} })
+	early := p.begin()
+	p.note([]DeviceReading{reading(1000, 50, 100), {}})
+	late := p.begin()
+	p.note([]DeviceReading{reading(2000, 40, 300), {}})
+	p.note([]DeviceReading{{}, {}})
+	facts := early.end(3)
+	d := facts.Devices[0]
+	if facts.Sessions != 3 || d.Readings != 3 || *d.SMClockMHz != 1500 || *d.PowerWatts != 200 || *d.TemperatureCelsius != 50 || *d.EnginePeakBytes != 5 || d.OverheadBytes != nil {
+		t.Errorf("%+v", d)
+	}
+	if u := facts.Devices[1]; u.Readings != 3 || u.SMClockMHz != nil || u.TemperatureCelsius != nil || u.EnginePeakBytes != nil {
+		t.Errorf("unknown is not nil: %+v", u)
+	}
+	if d := late.end(1).Devices[0]; *d.SMClockMHz != 2000 || d.Readings != 2 {
+		t.Errorf("the later phase: %+v", d)
+	}
+	p.note([]DeviceReading{reading(1, 1, 1)})
+	if p.any() {
+		t.Error("a phase that ended is open")
+	}
+	if facts := newPhases(nil, nil).begin().end(1); facts != nil {
+		t.Errorf("no device: %+v", facts)
+	}
+	if over := p.begin().end(1).Devices[0]; over.Readings != 0 || over.SMClockMHz != nil || *over.EnginePeakBytes != 5 {
+		t.Errorf("over before a reading: %+v", over)
+	}
+}

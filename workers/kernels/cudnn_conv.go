@@ -1,0 +1,153 @@
+package kernels
+
+import (
+	"errors"
+	"fmt"
+
+	"telefuser/workers/gpu"
+)
+
+// dnnPlan is a convolution of one shape as the library does it.
+type dnnPlan struct {
+	builder   dnnBuilder // its descriptors
+	plan      uintptr
+	workspace gpu.Ptr
+	epilogue  bool
+}
+
+// The names of a convolution's tensors in a variant pack.
+const (
+	dnnX, dnnW, dnnBias, dnnResidual, dnnY int64 = 1, 2, 3, 4, 5
+	dnnVirtual                             int64 = 10
+)
+
+// run queues a convolution: whole, or, without epilogue, the sums of products alone, which is the least that the library can be asked for.
+func (d *cuDNN) run(c *CUDA, o Conv3D, epilogue bool) error {
+	p, err := d.planOf(c, o, epilogue)
+	if err != nil {
+		return err
+	}
+	if err := c.ctx.Current(); err != nil {
+		return err
+	}
+	b := dnnBuilder{d: d}
+	defer b.free()
+	pack := b.descriptor(dnnVariants, func(desc uintptr) {
+		uids, at := []int64{dnnX, dnnW, dnnY}, []gpu.Ptr{o.X.Dev, o.W.Dev, o.Y.Dev}
+		if epilogue {
+			uids, at = append(uids, dnnBias), append(at, o.Bias.Dev)
+			if !o.Residual.Absent() {
+				uids, at = append(uids, dnnResidual), append(at, o.Residual.Dev)
+			}
+		}
+		dnnSet(&b, desc, 1000, dnnTypeI64, uids...)
+		dnnSet(&b, desc, 1001, dnnTypePointer, at...)
+		dnnSet(&b, desc, 1003, dnnTypePointer, p.workspace)
+	})
+	if b.err != nil {
+		return b.err
+	}
+	return d.check("cudnnBackendExecute", d.executePlan.Call(d.handle, p.plan, pack))
+}
+
+// supports says whether the library has a plan for the whole convolution.
+func (d *cuDNN) supports(c *CUDA, o Conv3D) bool {
+	_, err := d.planOf(c, o, true)
+	return err == nil
+}
+
+// planOf finds the plan for a shape, or remembers that there is none.
+func (d *cuDNN) planOf(c *CUDA, o Conv3D, epilogue bool) (*dnnPlan, error) {
+	st, ss := o.strides()
+	key := fmt.Sprintf("%v %v %v %d %d %d %v %v", o.X.Shape, o.W.Shape, o.Y.Shape, o.PadT, st, ss, epilogue, o.Residual.Absent())
+	p, known := d.plans[key]
+	if known && p == nil {
+		return nil, fmt.Errorf("%w: cuDNN has no plan for %s", ErrUnsupported, o.key())
+	}
+	if known {
+		return p, nil
+	}
+	p = &dnnPlan{builder: dnnBuilder{d: d}, epilogue: epilogue}
+	err := p.build(c, o)
+	if err != nil {
+		p.builder.free()
+		p = nil
+	}
+	d.plans[key] = p
+	return p, err
+}
+
+// build describes the convolution: dimensions are those of a batch of one, channels, frames, rows, columns; memory has channels last.
+func (p *dnnPlan) build(c *CUDA, o Conv3D) error {
+	b := &p.builder
+	image := func(t Tensor) (dims, strides []int64) {
+		f, h, w, ch := int64(t.Dim(0)), int64(t.Dim(1)), int64(t.Dim(2)), int64(t.Dim(3))
+		return []int64{1, ch, f, h, w}, []int64{f * h * w * ch, 1, h * w * ch, w * ch, ch}
+	}
+	n, kt, kh, kw, ch := int64(o.W.Dim(0)), int64(o.W.Dim(1)), int64(o.W.Dim(2)), int64(o.W.Dim(3)), int64(o.W.Dim(4))
+	dims, strides := image(o.X)
+	x := b.tensor(dnnX, dnnBF16, false, dims, strides)
+	w := b.tensor(dnnW, dnnBF16, false, []int64{n, ch, kt, kh, kw}, []int64{kt * kh * kw * ch, 1, kh * kw * ch, kw * ch, ch})
+	dims, strides = image(o.Y)
+	y := b.tensor(dnnY, dnnBF16, false, dims, strides)
+	if !p.epilogue {
+		return p.finish(c, b.convolution(o, x, w, y))
+	}
+	sums := b.tensor(dnnVirtual, dnnF32, true, dims, strides)
+	ops := []uintptr{b.convolution(o, x, w, sums)}
+	bias := b.tensor(dnnBias, dnnBF16, false, []int64{1, n, 1, 1, 1}, []int64{n, 1, n, n, n})
+	if o.Residual.Absent() {
+		return p.finish(c, append(ops, b.add(sums, bias, y))...)
+	}
+	biased := b.tensor(dnnVirtual+1, dnnF32, true, dims, strides)
+	residual := b.tensor(dnnResidual, dnnBF16, false, dims, strides)
+	return p.finish(c, append(ops, b.add(sums, bias, biased), b.add(biased, residual, y))...)
+}
+
+// convolution describes y = x * w with the paddings of Conv3D.
+func (b *dnnBuilder) convolution(o Conv3D, x, w, y uintptr) uintptr {
+	st, ss := o.strides()
+	ph, pw := o.padding()
+	behind := func(out, stride, kernel, in, before int) int64 { return int64(max((out-1)*stride+kernel-in-before, 0)) }
+	const crossCorrelation = 1
+	how := b.descriptor(dnnConvolution, func(desc uintptr) {
+		dnnSet(b, desc, 100, dnnTypeData, int32(dnnF32))
+		dnnSet(b, desc, 101, dnnTypeConvolutionMode, int32(crossCorrelation))
+		dnnSet(b, desc, 102, dnnTypeI64, int64(1), 1, 1)
+		dnnSet(b, desc, 103, dnnTypeI64, int64(st), int64(ss), int64(ss))
+		dnnSet(b, desc, 104, dnnTypeI64, 0, behind(o.Y.Dim(1), ss, o.W.Dim(2), o.X.Dim(1), ph), behind(o.Y.Dim(2), ss, o.W.Dim(3), o.X.Dim(2), pw))
+		dnnSet(b, desc, 105, dnnTypeI64, int64(o.PadT), int64(ph), int64(pw))
+		dnnSet(b, desc, 106, dnnTypeI64, int64(3))
+	})
+	return b.descriptor(dnnOpConvolution, func(desc uintptr) {
+		dnnSet(b, desc, 700, dnnTypeFloat, float32(1))
+		dnnSet(b, desc, 701, dnnTypeFloat, float32(0))
+		dnnSet(b, desc, 702, dnnTypeDescriptor, how)
+		dnnSet(b, desc, 703, dnnTypeDescriptor, w)
+		dnnSet(b, desc, 704, dnnTypeDescriptor, x)
+		dnnSet(b, desc, 705, dnnTypeDescriptor, y)
+	})
+}
+
+// finish makes the plan and takes its workspace.
+func (p *dnnPlan) finish(c *CUDA, ops ...uintptr) error {
+	plan, workspace := p.builder.plan(ops)
+	if p.builder.err != nil {
+		return p.builder.err
+	}
+	p.plan = plan
+	if workspace == 0 {
+		return nil
+	}
+	var err error
+	p.workspace, err = c.ctx.Alloc(workspace)
+	return err
+}
+
+func (p *dnnPlan) close(c *CUDA) error {
+	p.builder.free()
+	if p.workspace == 0 {
+		return nil
+	}
+	return errors.Join(c.stream.Synchronize(), c.ctx.Free(p.workspace))
+}
