@@ -39,8 +39,8 @@ func parseNumber(text string) (float64, bool) {
 	return number, err == nil && !math.IsInf(number, 0)
 }
 
-// toInteger reads a whole number. Text must be digits with an optional minus sign; a JSON number may be written as 4.0 or 4e0, for
-// many encoders write it so.
+// toInteger reads a whole number. Text must be digits with an optional minus sign, and zeros behind a point, for that is how forms carry the
+// 4.0 of a language with floats; a JSON number may be written as 4.0 or 4e0, for many encoders write it so.
 func toInteger(value any) (int64, bool) {
 	switch v := value.(type) {
 	case int:
@@ -59,6 +59,9 @@ func toInteger(value any) (int64, bool) {
 		}
 		return wholeNumber(number)
 	case string:
+		if whole, zeros, found := strings.Cut(v, "."); found && whole != "" && zeros != "" && strings.Trim(zeros, "0") == "" {
+			return parseInteger(whole)
+		}
 		return parseInteger(v)
 	}
 	return 0, false
