@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -24,7 +25,8 @@ type bodyRule struct {
 	files []string
 }
 
-// decodeBody reads the whole body into fields, whatever its content type. The caller closes what it gets; nothing is left open on error.
+// decodeBody reads the whole body into fields, whatever its content type. The caller closes what it gets as soon as it has taken the fields, for
+// they may hold much memory; nothing is left open on error.
 func (s *Server) decodeBody(c echo.Context, rule bodyRule) (*fields, error) {
 	request := c.Request()
 	if encoding := request.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
@@ -41,10 +43,10 @@ func (s *Server) decodeBody(c echo.Context, rule bodyRule) (*fields, error) {
 	defer body.done()
 	switch {
 	case mediaType == "multipart/form-data":
-		return s.decodeMultipart(http.MaxBytesReader(c.Response(), body, multipartBytesMax), params["boundary"], rule)
+		return s.decodeMultipart(request.Context(), arriving{http.MaxBytesReader(c.Response(), body, multipartBytesMax), body.done}, params["boundary"], rule)
 	case rule.multipartOnly:
 	case mediaType == "application/json":
-		return s.decodeJSONBody(request.Context(), http.MaxBytesReader(c.Response(), body, jsonBytesMax))
+		return s.decodeJSONBody(request.Context(), arriving{http.MaxBytesReader(c.Response(), body, jsonBytesMax), body.done})
 	case mediaType == "application/x-www-form-urlencoded":
 		return decodeURLEncoded(http.MaxBytesReader(c.Response(), body, formBytesMax))
 	}
@@ -58,33 +60,60 @@ func unsupportedMedia(message string) *problem {
 	return &problem{status: http.StatusUnsupportedMediaType, typ: typeInvalidRequest, code: codeUnsupportedMedia, message: message}
 }
 
-// bodyError is what a failed read of the body means: a limit and a stalled client keep their meaning, everything else is a body that
-// ended too early.
+// bodyError is what a failed read of the body means: a limit, a stalled client and a full disk keep their meaning, everything else is a body
+// that ended too early.
 func bodyError(err error, what string) error {
 	var large *http.MaxBytesError
 	var known *problem
 	switch {
 	case errors.As(err, &known):
 		return err
-	case errors.As(err, &large), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.Canceled):
+	case errors.As(err, &large), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, errSpool):
 		return err
 	}
 	return &problem{status: 400, typ: typeInvalidRequest, code: codeInvalidBody, message: what, cause: err}
 }
 
-// decodeJSONBody waits until all of the body is there before it asks for memory to decode it in, so that a slow client holds none.
-func (s *Server) decodeJSONBody(ctx context.Context, body io.Reader) (*fields, error) {
+// arriving is a body under way; done is called when all of it is there, before anything else is waited for.
+type arriving struct {
+	io.Reader
+	done func()
+}
+
+// hold waits for the memory of large text and keeps it until the fields are closed. It is asked for once a request and not before the whole body
+// is there: so a slow client holds none, and no two requests wait for each other's.
+func (s *Server) hold(ctx context.Context, f *fields, size int64) error {
+	if err := s.bodies.Acquire(ctx, size); err != nil {
+		return err
+	}
+	f.release = sync.OnceFunc(func() { s.bodies.Release(size) })
+	return nil
+}
+
+// decodeJSONBody waits until all of the body is there before it asks for memory to decode it in.
+func (s *Server) decodeJSONBody(ctx context.Context, body arriving) (*fields, error) {
 	received := newSpool(s.cfg.TempDir)
 	defer func() { _ = received.Close() }()
 	if err := s.receive(received, body); err != nil {
 		return nil, bodyError(err, "The body ended too early.")
 	}
+	body.done()
+	f := &fields{}
 	if received.size > jsonPlainBytesMax {
-		if err := s.bodies.Acquire(ctx, received.size); err != nil {
+		if err := s.hold(ctx, f, received.size); err != nil {
 			return nil, err
 		}
-		defer s.bodies.Release(received.size)
 	}
+	var err error
+	if f.values, err = decodeObject(received); err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// decodeObject decodes the JSON of a body.
+func decodeObject(received *spool) (map[string]any, error) {
 	text := make([]byte, received.size)
 	if _, err := io.ReadFull(received.Reader(), text); err != nil {
 		return nil, err
@@ -100,7 +129,7 @@ func (s *Server) decodeJSONBody(ctx context.Context, body io.Reader) (*fields, e
 	if plain := received.size - dataURLBytes(object); plain > jsonPlainBytesMax {
 		return nil, tooLarge("", "The JSON is larger than 1 MB besides its data URLs.")
 	}
-	return &fields{values: object}, nil
+	return object, nil
 }
 
 // dataURLBytes is the length of all long text under the fields that may have a data URL.

@@ -63,6 +63,7 @@ func TestContentRangesAndConditions(t *testing.T) {
 		{[]string{"Range", "bytes=10-999999999"}, 206, 10, size},
 		{[]string{"Range", "bytes=0-0"}, 206, 0, 1},
 		{[]string{"Range", fmt.Sprintf("bytes=%d-%d", size-1, size-1)}, 206, size - 1, size},
+		{[]string{"Range", "chunks=0-1"}, 200, 0, size},
 		{[]string{"Range", "bytes=0-99", "If-Range", etag}, 206, 0, 100},
 		{[]string{"Range", "bytes=0-99", "If-Range", `"other"`}, 200, 0, size},
 		{[]string{"Range", "bytes=0-99", "If-Range", modified}, 206, 0, 100},
@@ -83,7 +84,7 @@ func TestContentRangesAndConditions(t *testing.T) {
 			t.Errorf("%v: Content-Range %q, want %q", c.headers, r.header.Get("Content-Range"), want)
 		}
 	}
-	for _, bad := range []string{fmt.Sprintf("bytes=%d-", size), "bytes=999999999-", "bytes=5-2", "bytes=a-b", "chunks=0-1", "bytes=-0x1", "bytes=-0"} {
+	for _, bad := range []string{fmt.Sprintf("bytes=%d-", size), "bytes=999999999-", "bytes=5-2", "bytes=a-b", "0-1", "bytes=-0x1", "bytes=-0"} {
 		r := s.request(t, "GET", path, nil, "Range", bad)
 		if p := r.problem(t, 416); p["param"] != "Range" || r.header.Get("ETag") != "" || r.header.Get("Content-Disposition") != "" {
 			t.Errorf("%s: %v %v", bad, p, r.header)
@@ -95,6 +96,27 @@ func TestContentRangesAndConditions(t *testing.T) {
 	manyRanges(t, s.request(t, "GET", path, nil, "Range", "bytes=0-1,10-19"), clip)
 	if r := s.request(t, "GET", path, nil, "Range", "bytes="+strings.Repeat("0-,", 100)+"0-"); len(r.body) > size+1<<16 {
 		t.Errorf("overlapping ranges gave %d bytes of %d", len(r.body), size)
+	}
+}
+
+// TestManyRangesAreTheWholeFile because each of them would be a look into the store.
+func TestManyRangesAreTheWholeFile(t *testing.T) {
+	watched := &watchedStore{}
+	s := newStack(t, func(in *setup) { in.deps.Store = watched })
+	watched.Store = s.store
+	s.work(t, finisher{})
+	path := "/v1/videos/" + s.completed(t, map[string]any{"model": "terrain"})["id"].(string) + "/content"
+	var ranges []string
+	for i := range 17 {
+		ranges = append(ranges, fmt.Sprintf("%d-%d", 2*i, 2*i))
+	}
+	for count, want := range map[int]int{16: http.StatusPartialContent, 17: http.StatusOK} {
+		watched.take()
+		r := s.request(t, "GET", path, nil, "Range", "bytes="+strings.Join(ranges[:count], ","))
+		opened := len(watched.take())
+		if r.status != want || want == http.StatusOK && (!bytes.Equal(r.body, tinyClip(t)) || opened != 1) {
+			t.Errorf("%d ranges: status %d, %d bytes, %d looks into the store", count, r.status, len(r.body), opened)
+		}
 	}
 }
 

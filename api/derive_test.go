@@ -66,6 +66,24 @@ func TestASourceMustBeCompleted(t *testing.T) {
 	}
 }
 
+// TestALostPictureIsTheFaultOfTheSource names the field that names the source.
+func TestALostPictureIsTheFaultOfTheSource(t *testing.T) {
+	s := newStack(t)
+	s.work(t, finisher{})
+	id := s.completed(t, map[string]any{"model": "terrain", "size": "64x64", "input_reference": dataURL(testPNG(t, 64, 64))})["id"].(string)
+	if err := s.store.Delete(t.Context(), "inputs/"+id+"/reference.png"); err != nil {
+		t.Fatal(err)
+	}
+	for param, r := range map[string]reply{
+		"video_id": s.postJSON(t, "/v1/videos/"+id+"/remix", `{"prompt":"a"}`),
+		"video":    s.postJSON(t, "/v1/videos/edits", map[string]any{"prompt": "a", "video": id}),
+	} {
+		if p := r.problem(t, 400); p["code"] != "source_missing" || p["param"] != param {
+			t.Errorf("%v, want param %s", p, param)
+		}
+	}
+}
+
 func TestWhatADerivedVideoMayNotChange(t *testing.T) {
 	s := newStack(t)
 	s.work(t, finisher{})

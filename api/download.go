@@ -24,6 +24,9 @@ func (s *Server) serveObject(c echo.Context, key, contentType, disposition strin
 	if err != nil {
 		return err
 	}
+	if ignoredRange(request.Header.Get("Range")) {
+		request.Header.Del("Range")
+	}
 	wanted, header := request.Header.Get("Range"), c.Response().Header()
 	body := &objectReader{ctx: ctx, store: s.deps.Store, key: key, size: object.SizeBytes, end: rangeEnd(wanted, object.SizeBytes)}
 	defer func() { _ = body.Close() }()
@@ -48,6 +51,13 @@ func (s *Server) serveObject(c echo.Context, key, contentType, disposition strin
 		return refusedContent(w.refused)
 	}
 	return nil
+}
+
+// ignoredRange tells the ranges that RFC 9110 wants ignored, those of another unit than bytes, and those that it allows to be: so many that the whole
+// file is cheaper than the looks into the store.
+func ignoredRange(header string) bool {
+	unit, _, found := strings.Cut(header, "=")
+	return found && !strings.EqualFold(strings.TrimSpace(unit), "bytes") || strings.Count(header, ",") >= rangesMax
 }
 
 // refusedContent is the envelope of what ServeContent would have answered in plain text.

@@ -142,6 +142,7 @@ func translations() []translation {
 		{jobs.ErrUnstaged, unavailable},
 		{jobs.ErrUnavailable, unavailable},
 		{jobs.ErrDataLost, unavailable},
+		{errSpool, full},
 		{storage.ErrFull, full},
 		{storage.ErrUnavailable, unavailable},
 		{storage.ErrCorrupt, unavailable},

@@ -121,6 +121,23 @@ func TestEventsUntilTheEnd(t *testing.T) {
 	}
 }
 
+// TestEventsAfterAnIDOfAnotherRecord begins anew: a record that was rebuilt counts from 1 again, and its end must not be kept from whoever knows a
+// higher number.
+func TestEventsAfterAnIDOfAnotherRecord(t *testing.T) {
+	s := newStack(t)
+	s.work(t, finisher{})
+	id := s.completed(t, map[string]any{"model": "terrain"})["id"].(string)
+	for _, seen := range []string{"4711", "9223372036854775807"} {
+		stream, res := s.events(t, id, "Last-Event-ID", seen)
+		if res.StatusCode != http.StatusOK {
+			t.Fatalf("after %s: status %d", seen, res.StatusCode)
+		}
+		if e, open := next(t, stream); !open || status(t, e) != "completed" {
+			t.Errorf("after %s: %+v", seen, e)
+		}
+	}
+}
+
 func TestEventsSayThatAVideoIsDeleted(t *testing.T) {
 	s := newStack(t)
 	id := s.create(t, map[string]any{"model": "terrain"})["id"].(string)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"telefuser/storage"
 )
@@ -41,18 +42,41 @@ func DecodeForm(dir, boundary string, body io.Reader) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: Config{TempDir: dir}, metrics: m}
-	f, err := s.decodeMultipart(body, boundary, bodyRule{files: []string{"input_reference"}})
+	s := &Server{cfg: Config{TempDir: dir}, metrics: m, bodies: semaphore.NewWeighted(multipartBytesMax)}
+	f, err := s.decodeMultipart(context.Background(), arriving{body, func() {}}, boundary, bodyRule{files: []string{"input_reference"}})
 	if err != nil {
 		return nil, err
 	}
-	defer f.close()
-	for name, value := range f.values {
+	values := f.values
+	f.close()
+	for name, value := range values {
 		if _, isFile := value.(*upload); isFile {
-			delete(f.values, name)
+			delete(values, name)
 		}
 	}
-	return f.values, nil
+	return values, nil
+}
+
+// HoldsMemory decodes a body and says whether it holds memory for bodies while its fields are open, and when they are closed.
+func HoldsMemory(contentType string, body io.Reader) (open, closed bool) {
+	const all = 64 << 20
+	s := &Server{bodies: semaphore.NewWeighted(all)}
+	held := func() bool {
+		free := s.bodies.TryAcquire(all)
+		if free {
+			s.bodies.Release(all)
+		}
+		return !free
+	}
+	request := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/", body)
+	request.Header.Set("Content-Type", contentType)
+	f, err := s.decodeBody(echo.New().NewContext(request, httptest.NewRecorder()), bodyRule{})
+	open = held()
+	if err == nil {
+		f.close()
+		f.close()
+	}
+	return open, held()
 }
 
 // DecodeJSON is decodeJSON.

@@ -2,12 +2,14 @@ package api_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -92,6 +94,23 @@ func TestDroppedUploadsLeaveNothing(t *testing.T) {
 	}
 	s.noTempFiles(t)
 	s.create(t, map[string]any{"model": "terrain"})
+}
+
+// TestUploadsThatCannotBeKeptAre503 and not the client's fault: the folder of unfinished uploads is gone, or its disk is full.
+func TestUploadsThatCannotBeKeptAre503(t *testing.T) {
+	s := newStack(t, func(in *setup) { in.api.TempDir = filepath.Join(in.api.TempDir, "gone") })
+	large := bytes.Repeat([]byte("x"), 300<<10)
+	for name, r := range map[string]reply{
+		"multipart": s.postForm(t, "/v1/files", field("purpose", "vision"), file("file", "a.bin", "application/octet-stream", large)),
+		"JSON":      s.postJSON(t, "/v1/videos", map[string]any{"prompt": "a", "input_reference": dataURL(large)}),
+	} {
+		if p := r.problem(t, 503); p["code"] != "insufficient_storage" || p["type"] != "server_error" || r.header.Get("Retry-After") == "" {
+			t.Errorf("%s: %v %v", name, p, r.header)
+		}
+	}
+	if !strings.Contains(s.logs.String(), "an upload cannot be kept") {
+		t.Error("the log does not say why")
+	}
 }
 
 // TestEndlessBodiesAreCutOff sends more than is allowed without saying how much.

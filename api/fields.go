@@ -15,6 +15,8 @@ type fields struct {
 	form bool
 	// uploads are all files of the body, to be given back at the end.
 	uploads []*upload
+	// release gives the memory of large text back; nil where none is held.
+	release func()
 }
 
 // upload is a file part.
@@ -24,8 +26,12 @@ type upload struct {
 	*spool
 }
 
-// close gives back the space of every file.
+// close gives back the space of every file and text. It may be called again.
 func (f *fields) close() {
+	f.values = nil
+	if f.release != nil {
+		f.release()
+	}
 	for _, u := range f.uploads {
 		_ = u.Close() // a file without a name: there is nothing left to lose
 	}

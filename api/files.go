@@ -75,9 +75,13 @@ func (s *Server) listFiles(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	query, err := queryOf(c, "purpose")
+	if err != nil {
+		return err
+	}
 	q.Limit = min(q.Limit, filesLimitDefault) // the store's pages; a pager goes on behind them
 	list := openapi.FileList{Object: openapi.FileListObjectList, Data: []openapi.File{}}
-	purpose := c.QueryParam("purpose")
+	purpose := query.Get("purpose")
 	// A page without a match must not say that there is more, or pagers end there; so it reads on until it has one.
 	for more := true; more && len(list.Data) == 0; {
 		var page []jobs.FileRecord

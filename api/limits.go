@@ -44,6 +44,8 @@ const (
 	// identityBytesMax bounds the identity of a participant, sessionPromptBytesMax the prompt of a session, whose record is read whole.
 	identityBytesMax      = 128
 	sessionPromptBytesMax = 48 << 10
+	// rangesMax bounds the ranges of one download; each is a look into the store. More of them are answered with the whole file.
+	rangesMax = 16
 	// ignoredMax bounds the names of unused fields that an answer lists.
 	ignoredMax = 32
 	// The pages of lists.

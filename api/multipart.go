@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,16 +25,30 @@ type formReader struct {
 	parts  *multipart.Reader
 	head   *headBudget
 	out    *fields
+	// large are the texts that are read when the whole form is there.
+	large []largeText
+}
+
+// largeText is a text field under way that is longer than textFieldBytesMax.
+type largeText struct {
+	name string
+	*spool
 }
 
 // decodeMultipart streams the form. Names may have brackets, parts may come in any order, and a part's own content type is not believed.
-func (s *Server) decodeMultipart(body io.Reader, boundary string, rule bodyRule) (*fields, error) {
+func (s *Server) decodeMultipart(ctx context.Context, body arriving, boundary string, rule bodyRule) (*fields, error) {
 	if boundary == "" || len(boundary) > 70 {
 		return nil, badRequest("", codeInvalidBody, "The Content-Type has no usable boundary.")
 	}
 	head := &headBudget{body: body}
 	r := &formReader{server: s, rule: rule, head: head, parts: multipart.NewReader(head, boundary), out: &fields{values: map[string]any{}, form: true}}
-	if err := r.readAll(); err != nil {
+	defer r.dropLarge()
+	err := r.readAll()
+	if err == nil {
+		body.done()
+		err = r.readLarge(ctx)
+	}
+	if err != nil {
 		r.out.close()
 		return nil, err
 	}
@@ -72,6 +87,9 @@ func (r *formReader) readPart(part *multipart.Part) error {
 		return r.readFile(part, name, steps, filename)
 	}
 	limit := textLimit(steps)
+	if limit > promptBytesMax {
+		return r.readLargeText(part, name, steps)
+	}
 	text, err := io.ReadAll(io.LimitReader(part, int64(limit)+1))
 	if err != nil {
 		return bodyError(err, errNoParts.message)
@@ -80,9 +98,62 @@ func (r *formReader) readPart(part *multipart.Part) error {
 		if steps[0] == "prompt" {
 			return promptTooLong()
 		}
-		return tooLarge(steps[0], steps[0]+" is longer than "+strconv.Itoa(limit)+" bytes.")
+		return tooLong(steps[0], limit)
 	}
 	return r.out.put(name, string(text))
+}
+
+func tooLong(name string, limit int) error {
+	return tooLarge(name, name+" is longer than "+strconv.Itoa(limit)+" bytes.")
+}
+
+// readLargeText takes a field that may be a data URL. What is longer than other fields may be waits, out of memory, for readLarge.
+func (r *formReader) readLargeText(part *multipart.Part, name string, steps []string) error {
+	text := largeText{name, newSpool(r.server.cfg.TempDir)}
+	r.large = append(r.large, text)
+	if err := r.server.receive(text.spool, io.LimitReader(part, multipartBytesMax+1)); err != nil {
+		return bodyError(fmt.Errorf("api: receive a field: %w", err), errNoParts.message)
+	}
+	if text.size > multipartBytesMax {
+		return tooLong(steps[0], multipartBytesMax)
+	}
+	if text.size > textFieldBytesMax {
+		return nil
+	}
+	r.large = r.large[:len(r.large)-1] // it is all in memory, and its spool has no file to close
+	return r.out.put(name, text.memory.String())
+}
+
+// dropLarge gives back the space of the texts that waited.
+func (r *formReader) dropLarge() {
+	for _, text := range r.large {
+		_ = text.Close() // a file without a name: there is nothing left to lose
+	}
+}
+
+// readLarge puts the texts that had to wait for their memory.
+func (r *formReader) readLarge(ctx context.Context) error {
+	size := int64(0)
+	for _, text := range r.large {
+		size += text.size
+	}
+	if size == 0 {
+		return nil
+	}
+	if err := r.server.hold(ctx, r.out, size); err != nil {
+		return err
+	}
+	for _, text := range r.large {
+		var whole strings.Builder
+		whole.Grow(int(text.size))
+		if _, err := io.Copy(&whole, text.Reader()); err != nil {
+			return err
+		}
+		if err := r.out.put(text.name, whole.String()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // textLimit is in bytes.

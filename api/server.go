@@ -121,7 +121,7 @@ func (s *Server) serve(server *http.Server, ln net.Listener) error {
 	if s.cfg.TLSCertFile != "" {
 		return server.ServeTLS(ln, s.cfg.TLSCertFile, s.cfg.TLSKeyFile)
 	}
-	return server.Serve(ln)
+	return server.Serve(envelopes{ln})
 }
 
 // shutdown lets requests end and then closes what is left.

@@ -13,9 +13,12 @@ import (
 
 // getMetadata answers GET /v1/service/metadata: the contract of the pipeline that the query names, or of the default one.
 func (s *Server) getMetadata(c echo.Context) error {
+	query, err := queryOf(c, "model")
+	if err != nil {
+		return err
+	}
 	model := chosen{contract: s.models.standard}
-	if name := c.QueryParam("model"); name != "" {
-		var err error
+	if name := query.Get("model"); name != "" {
 		if model, err = s.models.choose(name); err != nil {
 			return err
 		}

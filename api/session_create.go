@@ -32,6 +32,7 @@ func (s *Server) createSession(c echo.Context) error {
 	}
 	defer f.close()
 	d, err := s.draftSession(ctx, who, f)
+	f.close() // what it holds of the memory for bodies is for others now
 	if err != nil {
 		return err
 	}

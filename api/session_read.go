@@ -50,13 +50,11 @@ func (s *Server) endSession(c echo.Context) error {
 
 // listSessions answers GET /v1/stream/sessions.
 func (s *Server) listSessions(c echo.Context) error {
-	query := c.QueryParams()
-	request := streaming.ListRequest{Tenant: callerOf(c).tenant, After: query.Get("after")}
-	for _, name := range []string{"limit", "after"} {
-		if len(query[name]) > 1 {
-			return badRequest(name, codeInvalidValue, name+" is given more than once.")
-		}
+	query, err := queryOf(c, "limit", "after")
+	if err != nil {
+		return err
 	}
+	request := streaming.ListRequest{Tenant: callerOf(c).tenant, After: query.Get("after")}
 	if text := query.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > sessionsLimitMax {

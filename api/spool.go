@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"os"
 )
+
+// errSpool means that an upload could not be kept: the fault is the server's disk, not the client's body.
+var errSpool = errors.New("an upload cannot be kept")
 
 // spool holds an upload of unknown length: the first spoolMemoryBytesMax bytes in memory, more of them in a file that has lost its name
 // already, so that nothing stays behind whatever happens to the process.
@@ -22,11 +26,11 @@ type spool struct {
 
 func newSpool(dir string) *spool { return &spool{dir: dir, hash: sha256.New()} }
 
-// Write takes bytes in.
+// Write takes bytes in. Its errors wrap errSpool.
 func (s *spool) Write(p []byte) (int, error) {
 	if s.file == nil && s.size+int64(len(p)) > spoolMemoryBytesMax {
 		if err := s.toFile(); err != nil {
-			return 0, err
+			return 0, fmt.Errorf("%w: %w", errSpool, err)
 		}
 	}
 	var n int
@@ -38,6 +42,9 @@ func (s *spool) Write(p []byte) (int, error) {
 	}
 	s.size += int64(n)
 	_, _ = s.hash.Write(p[:n]) // a hash never fails
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errSpool, err)
+	}
 	return n, err
 }
 

@@ -15,15 +15,8 @@ type variant struct {
 	key, contentType, filename string
 }
 
-// variantOf finds the file that the query asks for.
-func variantOf(query []string, id string, r jobs.Result) (variant, error) {
-	if len(query) > 1 {
-		return variant{}, badRequest("variant", codeInvalidValue, "variant is given more than once.")
-	}
-	name := ""
-	if len(query) == 1 {
-		name = query[0]
-	}
+// variantOf finds the file that is asked for by name.
+func variantOf(name, id string, r jobs.Result) (variant, error) {
 	switch name {
 	case "", "video":
 		return variant{r.VideoKey, "video/mp4", id + ".mp4"}, nil
@@ -38,7 +31,11 @@ func variantOf(query []string, id string, r jobs.Result) (variant, error) {
 // downloadVideo answers GET and HEAD of /v1/videos/{video_id}/content.
 func (s *Server) downloadVideo(c echo.Context) error {
 	ctx := c.Request().Context()
-	if _, err := variantOf(c.QueryParams()["variant"], "", jobs.Result{}); err != nil {
+	query, err := queryOf(c, "variant")
+	if err != nil {
+		return err
+	}
+	if _, err := variantOf(query.Get("variant"), "", jobs.Result{}); err != nil {
 		return err
 	}
 	job, err := s.ownVideo(ctx, c)
@@ -48,7 +45,7 @@ func (s *Server) downloadVideo(c echo.Context) error {
 	if job.State != jobs.StateCompleted || job.Result == nil {
 		return notReady(job)
 	}
-	file, err := variantOf(c.QueryParams()["variant"], job.ID, *job.Result)
+	file, err := variantOf(query.Get("variant"), job.ID, *job.Result)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ func (s *Server) create(c echo.Context, rule bodyRule, check func(context.Contex
 	}
 	defer f.close()
 	d, err := check(ctx, who, f)
+	f.close() // what it holds of the memory for bodies is for others now
 	if err != nil {
 		return err
 	}

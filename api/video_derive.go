@@ -71,7 +71,8 @@ func (s *Server) draftDerived(ctx context.Context, who caller, f *fields, task, 
 		return draft{}, err
 	}
 	d.spec.Metadata = metadata
-	return d, s.copyPicture(ctx, &d, source)
+	err = s.copyPicture(ctx, &d, source, param)
+	return d, err
 }
 
 // takeVideoID takes the field video: an object with an id, or the id itself.
@@ -95,7 +96,7 @@ func takeVideoID(f *fields) (string, error) {
 	return "", badRequest("video", codeInvalidType, "Invalid type for 'video': expected an object with an id, but got "+kind(value)+" instead.")
 }
 
-// completedSource finds the caller's own finished video.
+// completedSource finds the caller's own finished video, of a pipeline that is here; param is the field that names it.
 func (s *Server) completedSource(ctx context.Context, who caller, id, param string) (jobs.Job, error) {
 	if !jobs.ValidID(id) {
 		return jobs.Job{}, notFound(param, "video")
@@ -112,15 +113,15 @@ func (s *Server) completedSource(ctx context.Context, who caller, id, param stri
 		p.noRetry = true
 		return jobs.Job{}, p
 	}
+	if _, there := s.models.pipelines[source.Spec.Pipeline]; !there {
+		return jobs.Job{}, badRequest(param, codeModelNotFound, "The pipeline that made the source video is not here any more.")
+	}
 	return source, nil
 }
 
 // resolveDerived makes the spec: the source's geometry, world, seed and parameters, with what the request changes.
 func (s *Server) resolveDerived(f *fields, task, prompt string, source jobs.Job) (draft, error) {
-	c, ok := s.models.pipelines[source.Spec.Pipeline]
-	if !ok {
-		return draft{}, badRequest("video", codeModelNotFound, "The pipeline that made the source video is not here any more.")
-	}
+	c := s.models.pipelines[source.Spec.Pipeline]
 	values, err := derivedFields(c, f.values, task, source)
 	if err != nil {
 		return draft{}, err
@@ -148,7 +149,8 @@ func (s *Server) resolveDerived(f *fields, task, prompt string, source jobs.Job)
 	}
 	spec.Source = &jobs.Source{ID: source.ID, VideoKey: source.Result.VideoKey, State: source.Result.State, Frames: totalFrames(source)}
 	if task == contract.TaskExtend {
-		return d, extend(spec, source)
+		err = extend(spec, source)
+		return d, err
 	}
 	spec.Frames, spec.Seconds = totalFrames(source), source.Result.Seconds
 	if spec.Seconds == "" {
@@ -207,14 +209,14 @@ func extend(spec *jobs.Spec, source jobs.Job) error {
 	return nil
 }
 
-// copyPicture takes the source's reference picture along, for the source may be deleted while this job waits.
-func (s *Server) copyPicture(ctx context.Context, d *draft, source jobs.Job) error {
+// copyPicture takes the source's reference picture along, for the source may be deleted while this job waits. param is the field that names the source.
+func (s *Server) copyPicture(ctx context.Context, d *draft, source jobs.Job, param string) error {
 	if source.Spec.ImageKey == "" {
 		return nil
 	}
 	body, object, err := s.deps.Store.Open(ctx, source.Spec.ImageKey, 0, -1)
 	if errors.Is(err, storage.ErrNotFound) {
-		return badRequest("video", jobs.CodeSourceMissing, "The reference picture of the source video is not there any more.")
+		return badRequest(param, jobs.CodeSourceMissing, "The reference picture of the source video is not there any more.")
 	}
 	if err != nil {
 		return err

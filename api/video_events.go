@@ -26,7 +26,10 @@ func (s *Server) streamEvents(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if job.State.Terminal() && seen >= job.Revision {
+	if seen > job.Revision {
+		seen = -1 // an id of another record: this one was rebuilt from the store, or the client made it up
+	}
+	if job.State.Terminal() && seen == job.Revision {
 		return c.NoContent(http.StatusNoContent) // which tells a browser not to come again
 	}
 	if s.streams.Add(1) > int64(s.cfg.EventStreamsMax) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/labstack/echo/v4"
@@ -66,13 +67,11 @@ func (s *Server) listVideos(c echo.Context) error {
 
 // pageQuery reads limit, order and after.
 func pageQuery(c echo.Context, limit, least, most int, validID func(string) bool) (jobs.ListQuery, error) {
-	query := c.QueryParams()
-	q := jobs.ListQuery{Limit: limit, Descending: true, After: query.Get("after")}
-	for _, name := range []string{"limit", "order", "after"} {
-		if len(query[name]) > 1 {
-			return q, badRequest(name, codeInvalidValue, name+" is given more than once.")
-		}
+	query, err := queryOf(c, "limit", "order", "after")
+	if err != nil {
+		return jobs.ListQuery{}, err
 	}
+	q := jobs.ListQuery{Limit: limit, Descending: true, After: query.Get("after")}
 	if text := query.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < least || n > most {
@@ -91,6 +90,20 @@ func pageQuery(c echo.Context, limit, least, most int, validID func(string) bool
 		return q, badRequest("after", codeInvalidValue, "after must be the id of an object of this list.")
 	}
 	return q, nil
+}
+
+// queryOf reads the query strictly: what does not parse is not passed over, and the names that are given once are.
+func queryOf(c echo.Context, once ...string) (url.Values, error) {
+	query, err := url.ParseQuery(c.Request().URL.RawQuery)
+	if err != nil {
+		return nil, badRequest("", codeInvalidValue, "The query of the URL is malformed.")
+	}
+	for _, name := range once {
+		if len(query[name]) > 1 {
+			return nil, badRequest(name, codeInvalidValue, name+" is given more than once.")
+		}
+	}
+	return query, nil
 }
 
 // deleteVideo answers DELETE /v1/videos/{video_id}, in any state. A running job is stopped; its worker finds out by itself.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -91,11 +92,14 @@ func newAPI(p *parts, registry *prometheus.Registry, ready func(context.Context)
 	if err != nil {
 		return nil, err
 	}
-	h := p.cfg.HTTP
+	h, temp := p.cfg.HTTP, p.cfg.TempDir()
+	if err := os.MkdirAll(temp, 0o700); err != nil {
+		return nil, fmt.Errorf("temporary files: %w", err)
+	}
 	c, d := api.Config{
 		Auth: api.AuthMode(h.Auth), Version: version, DefaultPipeline: p.cfg.Models.Default, ModelAliases: aliases, CORSOrigins: h.CORSOrigins,
 		TLSCertFile: h.TLSCert, TLSKeyFile: h.TLSKey, MetricsPublic: h.MetricsPublic, RedirectContent: h.RedirectContent,
-		ShutdownGrace: orNone(h.ShutdownGrace), QueuedMax: p.cfg.Jobs.QueuedMax,
+		ShutdownGrace: orNone(h.ShutdownGrace), QueuedMax: p.cfg.Jobs.QueuedMax, TempDir: temp,
 	}, api.Deps{
 		Jobs: p.records, Store: p.objects, Contracts: pipeline.Contracts(), DecodeImage: decodePicture, Registry: registry, Logger: p.log, Ready: ready,
 	}
