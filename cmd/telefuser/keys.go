@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"telefuser/api"
 )
 
 func newKeysCommand() *cobra.Command {
@@ -21,10 +19,11 @@ func newKeysCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Create a key and print it, this once",
-		Long:  "create makes a key of a tenant. Only its hash is kept: what is printed now is never shown again.",
-		Args:  cobra.NoArgs,
+		Long: "create makes a key and, unless one is named, a tenant of its own for it, which sees nothing of the others.\n" +
+			"Only the key's hash is kept: what is printed now is never shown again.",
+		Args: cobra.NoArgs,
 	}
-	tenant := cmd.Flags().String("tenant", api.LocalTenant, "tenant that the key belongs to; keys of one tenant see the same videos")
+	tenant := cmd.Flags().String("tenant", "", "tenant that the key belongs to; keys of one tenant see the same videos, and empty makes a new one")
 	name := cmd.Flags().String("name", "", "name to know the key by")
 	withParts(cmd, func(ctx context.Context, p *parts, _ []string) error {
 		secret, info, err := p.records.CreateKey(ctx, *tenant, *name)
