@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"telefuser/workers/contract"
+	"telefuser/workers/gpu"
 	"telefuser/workers/models/terrain"
 )
 
@@ -20,6 +21,8 @@ type Terrain struct {
 	cuda   *terrain.CUDA
 	// opened is cuda for those who only look.
 	opened atomic.Pointer[terrain.CUDA]
+	// ranges show the stages to a profiler; nil on the processor.
+	ranges *gpu.Ranges
 	faults terrainFaults
 	// stages run the sessions, from the first Open to Close.
 	stages *terrainStages
@@ -54,6 +57,7 @@ func (t *Terrain) Load(ctx context.Context, report func(share float64)) error {
 		}
 		t.cuda = cuda
 		t.opened.Store(cuda)
+		t.ranges = gpu.OpenRanges([]string{StageEncode, StageGenerate, StageDecode})
 	}
 	report(1)
 	return ctx.Err()
@@ -68,7 +72,7 @@ func (t *Terrain) Open(ctx context.Context, req Request) (Session, error) {
 	if req.Frames < 0 {
 		return nil, fmt.Errorf("%w: %d frames", ErrInvalid, req.Frames)
 	}
-	s := &terrainSession{total: req.Frames, live: req.Frames == 0, cuda: t.cuda, faults: &t.faults}
+	s := &terrainSession{total: req.Frames, live: req.Frames == 0, cuda: t.cuda, ranges: t.ranges, faults: &t.faults}
 	if err := s.start(ctx, req, t); err != nil {
 		return nil, terrainError(err)
 	}

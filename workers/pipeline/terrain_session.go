@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"telefuser/workers/gpu"
 	"telefuser/workers/media"
 	"telefuser/workers/models/terrain"
 	"telefuser/workers/stage"
@@ -32,6 +33,7 @@ type terrainSession struct {
 	opening  time.Duration
 	renderer terrainRenderer
 	cuda     *terrain.CUDA
+	ranges   *gpu.Ranges
 	faults   *terrainFaults
 	released sync.Once
 	freed    error

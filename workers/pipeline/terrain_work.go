@@ -11,6 +11,8 @@ import (
 // encodeTerrain flies the chunk's way and makes its frames ready.
 func encodeTerrain(_ context.Context, _ stage.Invocation, w terrainWish) (terrainCondition, error) {
 	s := w.session
+	shown := s.ranges.Begin(StageEncode)
+	defer shown.End()
 	c := terrainCondition{terrainWish: w}
 	if s.live {
 		if err := s.steer(w.steering); err != nil {
@@ -58,6 +60,8 @@ func (s *terrainSession) steer(c steering) error {
 // generateTerrain draws the chunk.
 func generateTerrain(ctx context.Context, _ stage.Invocation, c terrainCondition) (terrainLatent, error) {
 	s := c.session
+	shown := s.ranges.Begin(StageGenerate)
+	defer shown.End()
 	l := terrainLatent{terrainCondition: c, pictures: make([]media.Frame, c.frames)}
 	if err := s.fail(ctx); err != nil {
 		return l, err
@@ -73,6 +77,8 @@ func generateTerrain(ctx context.Context, _ stage.Invocation, c terrainCondition
 // decodeTerrain closes the chunk. The planes are there already: on the processor they are written while a strip lies in its cache, on a device they
 // come home while the next frames are drawn.
 func decodeTerrain(_ context.Context, _ stage.Invocation, l terrainLatent) (Chunk, error) {
+	shown := l.session.ranges.Begin(StageDecode)
+	defer shown.End()
 	state, err := l.state.Encode()
 	return Chunk{
 		Index: l.index, Frames: l.pictures, Applied: l.applied, State: state,
