@@ -43,6 +43,10 @@ test: deps-test tools tools-live sdks ## Run every test that needs no GPU
 	@CGO_ENABLED=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vxE '$(REALTIME)')
 	@CGO_ENABLED=1 $(GO) test -race -timeout 20m -p 1 $$($(GO) list ./... | grep -xE '$(REALTIME)')
 
+.PHONY: faults-live
+faults-live: deps-test tools-live ## Run the faults of live sessions, and the one-minute workload, at full length
+	@LIVE_LONG=1 $(GO) test -count=1 -timeout 30m -v -run TestLive ./internal/e2e
+
 lint: $(TOOLS)/golangci-lint ## Check style
 	@$(GO) mod tidy -diff
 	@$(TOOLS)/golangci-lint run

@@ -48,6 +48,16 @@ type note struct {
 type presence struct {
 	clients    int
 	controller bool
+	// forgotten says that the room was lost with everybody in it, and that nobody has come back yet.
+	forgotten bool
+}
+
+// emptyTimeout is how long the room may be empty.
+func (p *presence) emptyTimeout(c Config) time.Duration {
+	if p != nil && p.forgotten {
+		return min(c.ReturnTimeout, c.RoomEmptyTimeout)
+	}
+	return c.RoomEmptyTimeout
 }
 
 // arguments are the presence as the script takes it: participants, controller, room.
@@ -77,7 +87,7 @@ func (c *claim) write(ctx context.Context, n note) error {
 	participants, controller, room := n.presence.arguments()
 	cfg := c.store.cfg
 	list, err := c.store.evalList(ctx, "note", c.session.ID, c.session.Epoch, c.worker, string(n.status), participants, facts, n.state, flag(n.first),
-		controller, room, flag(n.active), n.outcome, ms(cfg.ControllerTimeout), ms(cfg.RoomEmptyTimeout))
+		controller, room, flag(n.active), n.outcome, ms(cfg.ControllerTimeout), ms(n.presence.emptyTimeout(cfg)))
 	if err != nil {
 		return err
 	}

@@ -18,16 +18,16 @@ const (
 	releaseTimeout = 2 * time.Second
 )
 
-// conclude writes what became of the session, says so in the room, leaves it and frees the slot. leave returns when the room is left.
-func (r *run) conclude(ctx context.Context, cause error, leave func(), speaker *sync.WaitGroup) {
+// conclude writes what became of the session, says so in the room, frees the slot and closes the room. The caller leaves it.
+func (r *run) conclude(ctx context.Context, cause error, freed func(), speaker *sync.WaitGroup) {
 	o := conclude(cause)
 	r.inbox.finish()
 	over := r.settle(ctx, &o)
 	r.lastWords(&o, over)
 	r.out.close()
 	r.awaitSpeaker(speaker)
-	leave()
 	r.insist(ctx, "release", releaseTimeout, r.claim.release)
+	freed()
 	if over {
 		closing, cancel := context.WithTimeout(ctx, roomCloseTimeout)
 		defer cancel()
@@ -54,8 +54,14 @@ func (r *run) settle(ctx context.Context, o *outcome) (over bool) {
 		})
 		return ok && !queued
 	}
-	return r.insist(ctx, "close", recordTimeout, func(ctx context.Context) error {
-		return r.claim.close(ctx, o.reason, o.message, facts, verified)
+	most := recordTimeout
+	if o.reason == ReasonReplaced {
+		most = releaseTimeout // most likely it is not ours any more
+	}
+	return r.insist(ctx, "close", most, func(ctx context.Context) error {
+		err := r.claim.close(ctx, o.reason, o.message, facts, verified)
+		o.gone = o.gone || errors.Is(err, ErrStale) // whoever has it speaks for it
+		return err
 	})
 }
 
@@ -68,7 +74,11 @@ func (r *run) insist(ctx context.Context, what string, most time.Duration, write
 		if err == nil {
 			return true
 		}
-		if errors.Is(err, ErrStale) || sleepUntil(ctx, time.Now().Add(retryPause)) != nil {
+		if errors.Is(err, ErrStale) {
+			r.log.InfoContext(ctx, "record is not ours any more", "what", what, "error", err)
+			return false
+		}
+		if sleepUntil(ctx, time.Now().Add(retryPause)) != nil {
 			r.log.WarnContext(ctx, "record not written", "what", what, "error", err)
 			return false
 		}

@@ -27,12 +27,14 @@ type Config struct {
 	SessionTimeout time.Duration
 	// QueueTimeout ends a session that waited so long: 10 min.
 	QueueTimeout time.Duration
-	// ReassignTimeout ends a session that lost its owner and found no other for so long, so that nobody looks at a still picture for ever: 15 s.
+	// ReassignTimeout ends a session that found no other owner so long after its last one was heard of, so that nobody looks at a still picture for ever: 15 s.
 	ReassignTimeout time.Duration
 	// ControllerTimeout ends a session whose controller is absent for so long: 60 s.
 	ControllerTimeout time.Duration
 	// RoomEmptyTimeout ends a session whose room was joined and is empty for so long: 30 s.
 	RoomEmptyTimeout time.Duration
+	// ReturnTimeout ends a session sooner than RoomEmptyTimeout where the media server forgot its room and nobody came back into the new one: 10 s.
+	ReturnTimeout time.Duration
 	// ControlIdleMax ends a session without a message of its controller for so long: 10 min. Lossless sessions, which need no controls, are exempt.
 	ControlIdleMax time.Duration
 	// RetentionTTL is how long the record of an ended session is kept: 1 h.
@@ -53,7 +55,7 @@ func (c Config) withDefaults() Config {
 	for d, to := range map[*time.Duration]time.Duration{
 		&c.LeaseTTL: 6 * time.Second, &c.RenewEvery: 2 * time.Second, &c.WorkerTTL: 6 * time.Second, &c.ReapEvery: time.Second,
 		&c.SessionTimeout: time.Hour, &c.QueueTimeout: 10 * time.Minute, &c.ReassignTimeout: 15 * time.Second, &c.ControllerTimeout: time.Minute, &c.RoomEmptyTimeout: 30 * time.Second,
-		&c.ControlIdleMax: 10 * time.Minute, &c.RetentionTTL: time.Hour, &c.PipelineTTL: time.Minute,
+		&c.ReturnTimeout: 10 * time.Second, &c.ControlIdleMax: 10 * time.Minute, &c.RetentionTTL: time.Hour, &c.PipelineTTL: time.Minute,
 	} {
 		if *d == 0 {
 			*d = to
@@ -86,7 +88,7 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		name string
 		d    time.Duration
-	}{{"SessionTimeout", c.SessionTimeout}, {"QueueTimeout", c.QueueTimeout}, {"ReassignTimeout", c.ReassignTimeout}, {"ControllerTimeout", c.ControllerTimeout}, {"RoomEmptyTimeout", c.RoomEmptyTimeout},
+	}{{"SessionTimeout", c.SessionTimeout}, {"QueueTimeout", c.QueueTimeout}, {"ReassignTimeout", c.ReassignTimeout}, {"ControllerTimeout", c.ControllerTimeout}, {"RoomEmptyTimeout", c.RoomEmptyTimeout}, {"ReturnTimeout", c.ReturnTimeout},
 		{"ControlIdleMax", c.ControlIdleMax}, {"RetentionTTL", c.RetentionTTL}, {"PipelineTTL", c.PipelineTTL}} {
 		bad(d.d < time.Millisecond, d.name, "must be 1 ms or more")
 	}

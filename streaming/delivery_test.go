@@ -194,16 +194,84 @@ func TestADeletedRoomEndsItsSession(t *testing.T) {
 	}
 }
 
-// TestNothingIsMadeForNobody empties the room: generation pauses, and goes on when somebody is back.
+// TestAStrangerInThePublishersPlace puts the publisher out though no newer epoch has the record: the session ends, and nobody fights for the place.
+func TestAStrangerInThePublishersPlace(t *testing.T) {
+	b := newBundle(t, quick())
+	b.pool(streaming.PoolConfig{}, &engine{took: time.Millisecond, keeps: true})
+	s := b.create(nil)
+	room := b.rooms.of(s.Room)
+	room.enter("ann")
+	b.until("frames", func() bool { return len(room.shown()) > 0 })
+	room.end(streaming.EventReplaced)
+	b.ends(s.ID, streaming.ReasonReplaced)
+	b.until("slot and room are gone", func() bool { return b.health().WorkersIdle == 1 && b.rooms.gone(s.Room) })
+	room.mu.Lock()
+	defer room.mu.Unlock()
+	if room.joins != 1 {
+		t.Errorf("joined %d times", room.joins)
+	}
+}
+
+// TestNobodyComesBack loses a room with everybody in it: without them the session ends soon; with them it goes on, and has all its time when they leave again.
+func TestNobodyComesBack(t *testing.T) {
+	for name, back := range map[string]bool{"nobody": false, "somebody": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := quick()
+			cfg.ReturnTimeout = 500 * time.Millisecond
+			b := newBundle(t, cfg)
+			b.reaper()
+			b.pool(streaming.PoolConfig{}, &engine{took: time.Millisecond})
+			s := b.create(nil)
+			room := b.rooms.of(s.Room)
+			room.enter("ann")
+			b.until("frames, and the record knows for whom", func() bool {
+				p := b.get(s.ID).Participants
+				return len(room.shown()) > 0 && p != nil && *p == 1
+			})
+			room.forget()
+			if !back {
+				b.ends(s.ID, streaming.ReasonRoomEmpty)
+				return
+			}
+			b.until("it is in the room again", func() bool { room.mu.Lock(); defer room.mu.Unlock(); return room.joins == 2 && room.pub != nil })
+			room.enter("ann")
+			before := len(room.shown())
+			b.until("frames again", func() bool { return len(room.shown()) > before+framesPerChunk })
+			room.depart("ann")
+			b.until("the record knows", func() bool { p := b.get(s.ID).Participants; return p != nil && *p == 0 })
+			<-time.After(2 * cfg.ReturnTimeout)
+			if got := b.get(s.ID); got.Status.Terminal() {
+				t.Errorf("ended as %s", got.Reason)
+			}
+		})
+	}
+}
+
+// TestNothingIsMadeForNobody empties the room, or takes its connection away for a moment: generation pauses, and goes on afterwards.
 func TestNothingIsMadeForNobody(t *testing.T) {
+	t.Run("room empty", func(t *testing.T) {
+		rests(t, func(b *bundle, id string, room *room) {
+			room.depart("ann")
+			b.until("the record knows", func() bool { p := b.get(id).Participants; return p != nil && *p == 0 })
+		}, func(room *room) { room.enter("ann") })
+	})
+	t.Run("connection away", func(t *testing.T) {
+		rests(t, func(_ *bundle, _ string, room *room) { room.event(streaming.Event{Kind: streaming.EventAway}) },
+			func(room *room) { room.event(streaming.Event{Kind: streaming.EventReconnected}) })
+	})
+}
+
+// rests plays until pause, wants generation to rest from then on, and to go on when resumed.
+func rests(t *testing.T, pause func(b *bundle, id string, room *room), resume func(*room)) {
+	t.Helper()
 	b := newBundle(t, quick())
 	b.pool(streaming.PoolConfig{}, &engine{took: time.Millisecond})
 	s := b.create(nil)
 	room := b.rooms.of(s.Room)
 	room.enter("ann")
 	b.until("frames", func() bool { return len(room.shown()) > framesPerChunk })
-	room.depart("ann")
-	b.until("the record knows", func() bool { p := b.get(s.ID).Participants; return p != nil && *p == 0 })
+	pause(b, s.ID, room)
 	generating := func() int {
 		n := 0
 		for _, m := range room.heard(t, streaming.TopicStatus) {
@@ -219,6 +287,6 @@ func TestNothingIsMadeForNobody(t *testing.T) {
 		<-time.After(5 * framesPerChunk * 10 * time.Millisecond)
 		return generating() == before
 	})
-	room.enter("ann")
+	resume(room)
 	b.until("it goes on", func() bool { return generating() > before+2 })
 }

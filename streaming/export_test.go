@@ -39,7 +39,7 @@ func (c *Claim) Note(ctx context.Context, status Status, state []byte, first boo
 
 // See writes who is in the room, and whether the controller sent something.
 func (c *Claim) See(ctx context.Context, clients int, controller, active bool) error {
-	return c.c.write(ctx, note{presence: &presence{clients, controller}, active: active})
+	return c.c.write(ctx, note{presence: &presence{clients: clients, controller: controller}, active: active})
 }
 
 func (c *Claim) Close(ctx context.Context, reason string) error {

@@ -73,10 +73,13 @@ func (r *run) awaitTurn(ctx context.Context, ahead *foresight) error {
 
 // watched says whether frames would be seen: by the controller where none may be lost, else by anybody.
 func (r *run) watched(v view) bool {
-	if r.lossless() {
-		return v.pub != nil && v.controller
+	if v.pub == nil || v.away {
+		return false
 	}
-	return v.pub != nil && v.clients > 0
+	if r.lossless() {
+		return v.controller
+	}
+	return v.clients > 0
 }
 
 // acquire waits for the model, and says so when it takes a while.

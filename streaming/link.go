@@ -23,6 +23,10 @@ type link struct {
 	mu      sync.Mutex
 	pub     Publisher
 	clients map[string]struct{}
+	// away says that the connection is gone for the moment.
+	away bool
+	// entered says that we were in the room before, forgotten that it was lost since and nobody has come back.
+	entered, forgotten bool
 	// changed is closed and made anew at every change.
 	changed chan struct{}
 }
@@ -38,6 +42,8 @@ type view struct {
 	pub        Publisher
 	clients    int
 	controller bool
+	forgotten  bool
+	away       bool
 	changed    <-chan struct{}
 }
 
@@ -45,7 +51,7 @@ func (l *link) view() view {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, controller := l.clients[l.join.Controller]
-	return view{l.pub, len(l.clients), controller, l.changed}
+	return view{l.pub, len(l.clients), controller, l.forgotten, l.away, l.changed}
 }
 
 // presence is the view as the record takes it.
@@ -53,7 +59,7 @@ func (v view) presence() *presence {
 	if v.pub == nil {
 		return &presence{clients: -1}
 	}
-	return &presence{v.clients, v.controller}
+	return &presence{v.clients, v.controller, v.forgotten}
 }
 
 func (l *link) change(f func()) {
@@ -79,18 +85,23 @@ func (l *link) await(ctx context.Context, wanted func(view) bool) (view, error) 
 	}
 }
 
-// run stays in the room until ctx ends or there is no way back. heard is told of every event but the comings and goings, changed of those.
-func (l *link) run(ctx context.Context, heard func(Event), changed func(view)) error {
+// run stays in the room until ctx ends or there is no way back. heard is told of every event but the comings and goings, changed of those; over is told why it is
+// over before the room is left, over which a media server may take its time.
+func (l *link) run(ctx context.Context, heard func(Event), changed func(view), over func(error)) error {
 	for {
 		pub, err := l.enter(ctx)
 		if err != nil {
 			return err
 		}
-		l.change(func() { l.pub, l.clients = pub, map[string]struct{}{} })
+		l.change(func() {
+			l.pub, l.clients, l.away = pub, map[string]struct{}{}, false
+			l.forgotten, l.entered = l.entered, true
+		})
 		changed(l.view())
 		err = l.listen(ctx, pub, heard, changed)
 		l.change(func() { l.pub, l.clients = nil, map[string]struct{}{} })
 		if err != nil {
+			over(err)
 			return errors.Join(err, l.leave(pub))
 		}
 		changed(l.view())
@@ -150,11 +161,16 @@ func (l *link) listen(ctx context.Context, pub Publisher, heard func(Event), cha
 			}
 			switch e.Kind {
 			case EventJoined:
-				l.change(func() { l.clients[e.Identity] = struct{}{} })
+				l.change(func() { l.clients[e.Identity], l.forgotten = struct{}{}, false })
 				changed(l.view())
 			case EventLeft:
 				l.change(func() { delete(l.clients, e.Identity) })
 				changed(l.view())
+			case EventAway:
+				l.change(func() { l.away = true })
+			case EventReconnected:
+				l.change(func() { l.away = false })
+				heard(e)
 			case EventLost:
 				return nil
 			case EventRoomDeleted:

@@ -24,8 +24,8 @@ func (e *endError) Unwrap() error { return e.err }
 
 // The other causes with which a run ends.
 var (
-	// errReplaced says that a newer epoch has the room.
-	errReplaced = errors.New("streaming: a newer epoch took the room")
+	// errReplaced says that somebody else has our place in the room: a newer epoch, or a stranger.
+	errReplaced = errors.New("streaming: our place in the room was taken")
 	// errDrained says that the worker goes away and its grace is over.
 	errDrained = errors.New("streaming: the worker is draining")
 )
@@ -47,8 +47,11 @@ func conclude(cause error) outcome {
 	switch {
 	case errors.As(cause, &stale):
 		return outcome{gone: true, reason: stale.reason}
-	case errors.Is(cause, errReplaced), errors.Is(cause, ErrStale):
+	case errors.Is(cause, ErrStale):
 		return outcome{gone: true}
+	case errors.Is(cause, errReplaced):
+		// Where a newer epoch came, the record is its own and refuses this end. A stranger is not fought over the place.
+		return outcome{reason: ReasonReplaced}
 	case errors.Is(cause, ErrEngineLost):
 		return outcome{reason: ReasonWorkerLost, handOver: true, charge: true}
 	case errors.Is(cause, errDrained):

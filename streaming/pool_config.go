@@ -22,7 +22,8 @@ type PoolConfig struct {
 	// JoinTimeout bounds one try to enter a room: 10 s. OpenTimeout bounds an engine's Open: 60 s.
 	JoinTimeout time.Duration
 	OpenTimeout time.Duration
-	// RejoinTimeout is how long a session without a media server tries to get back before it ends as media_lost: 15 s.
+	// RejoinTimeout is how long a session that lost its room tries to get back before it ends as media_lost: 9 s. It was without the media server for some
+	// seconds before the room counted as lost; the end is to come within 15 s in all.
 	RejoinTimeout time.Duration
 	// AckTimeout is how long a lossless session waits for its client's delivery_ack after done: 15 s.
 	AckTimeout time.Duration
@@ -38,7 +39,7 @@ type PoolConfig struct {
 func (c PoolConfig) withDefaults() PoolConfig {
 	for d, to := range map[*time.Duration]time.Duration{
 		&c.Grace: 30 * time.Second, &c.TimeSlice: 2 * time.Second, &c.JoinTimeout: 10 * time.Second, &c.OpenTimeout: time.Minute,
-		&c.RejoinTimeout: 15 * time.Second, &c.AckTimeout: 15 * time.Second, &c.PollEvery: time.Second,
+		&c.RejoinTimeout: 9 * time.Second, &c.AckTimeout: 15 * time.Second, &c.PollEvery: time.Second,
 	} {
 		if *d == 0 {
 			*d = to

@@ -117,7 +117,8 @@ const (
 	// EventJoined and EventLeft are clients who come and go; publishers of ours are none.
 	EventJoined = "joined"
 	EventLeft   = "left"
-	// EventReconnected says that the connection was away for a moment and media flows again.
+	// EventAway says that the connection is away for the moment, so that nobody sees anything; EventReconnected that media flows again.
+	EventAway        = "away"
 	EventReconnected = "reconnected"
 	// EventLost says that the connection is gone for good: join again. EventRoomDeleted: there is nothing to join. EventReplaced: a newer epoch is here.
 	EventLost        = "lost"

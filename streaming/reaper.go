@@ -75,7 +75,9 @@ func (s *Store) round(ctx context.Context, trustClocks bool, rooms Rooms) error 
 
 func (s *Store) reapLeases(ctx context.Context) error {
 	e := endings[ReasonWorkerLost]
-	list, err := s.evalList(ctx, "reap", reapMax, s.cfg.DeathsMax, ms(s.cfg.RetentionTTL), 0, ms(s.cfg.ReassignTimeout), ms(s.cfg.QueueTimeout),
+	// Whoever watches has waited for the lease to run out, and for this round; the end will need another.
+	left := max(s.cfg.ReassignTimeout-s.cfg.LeaseTTL-3*s.cfg.ReapEvery, s.cfg.ReapEvery)
+	list, err := s.evalList(ctx, "reap", reapMax, s.cfg.DeathsMax, ms(s.cfg.RetentionTTL), 0, ms(left), ms(s.cfg.QueueTimeout),
 		ReasonWorkerLost, e.message)
 	if err != nil {
 		return err

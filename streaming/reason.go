@@ -14,6 +14,7 @@ const (
 	ReasonWorkerLost       = "worker_lost"
 	ReasonPipelineFailed   = "pipeline_failed"
 	ReasonMediaLost        = "media_lost"
+	ReasonReplaced         = "replaced"
 	ReasonDrained          = "drained"
 )
 
@@ -37,6 +38,7 @@ var endings = map[string]ending{
 	ReasonWorkerLost:       {StatusFailed, "The worker that ran the session was lost."},
 	ReasonPipelineFailed:   {StatusFailed, "The pipeline failed."},
 	ReasonMediaLost:        {StatusFailed, "The media server could not be reached."},
+	ReasonReplaced:         {StatusFailed, "Somebody else took the worker's place in the room."},
 	ReasonDrained:          {StatusClosed, "The worker was taken out of service."},
 }
 

@@ -144,6 +144,14 @@ func (r *room) end(why string) {
 	}
 }
 
+// forget loses the room with everybody in it, as a media server does that is started anew.
+func (r *room) forget() {
+	r.mu.Lock()
+	r.clients = map[string]bool{}
+	r.mu.Unlock()
+	r.end(streaming.EventLost)
+}
+
 // event tells the publisher something, if there is one.
 func (r *room) event(e streaming.Event) {
 	r.mu.Lock()

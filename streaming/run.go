@@ -125,8 +125,8 @@ func (r *run) holds(keys string) note {
 	return n
 }
 
-// do runs the session to its end and frees the slot.
-func (r *run) do(ctx context.Context) {
+// do runs the session to its end. freed is called when its slot is free, which is before its room is left: a media server may take its time over that.
+func (r *run) do(ctx context.Context, freed func()) {
 	defer r.cancel(nil)
 	ending := context.WithoutCancel(ctx)
 	own, leave := context.WithCancel(ending)
@@ -134,7 +134,7 @@ func (r *run) do(ctx context.Context) {
 	var away, writer, speaker sync.WaitGroup
 	away.Go(func() {
 		// The room outlives the work, so that the last words are heard.
-		err := r.link.run(own, r.hear, func(v view) { r.record.put(note{presence: v.presence()}) })
+		err := r.link.run(own, r.hear, func(v view) { r.record.put(note{presence: v.presence()}) }, r.stop)
 		r.stop(err)
 	})
 	speaker.Go(func() { r.out.run(own) })
@@ -144,11 +144,10 @@ func (r *run) do(ctx context.Context) {
 	cause := r.live(ctx)
 	stopRecording()
 	writer.Wait()
-	r.conclude(ending, cause, func() {
-		leave()
-		away.Wait()
-		speaker.Wait()
-	}, &speaker)
+	r.conclude(ending, cause, freed, &speaker)
+	leave()
+	away.Wait()
+	speaker.Wait()
 }
 
 // live opens the source and works until a cause ends it. The room is entered meanwhile, and the first chunk made: nobody waits for one because of the other. The

@@ -116,15 +116,16 @@ func (w *worker) claimOne(ctx, alive context.Context, sessions *sync.WaitGroup) 
 	w.mu.Lock()
 	w.runs[key] = r
 	w.mu.Unlock()
+	free := sync.OnceFunc(func() {
+		w.mu.Lock()
+		delete(w.runs, key)
+		w.mu.Unlock()
+		r.over()
+		nudge(w.wake)
+	})
 	sessions.Go(func() {
-		defer func() {
-			w.mu.Lock()
-			delete(w.runs, key)
-			w.mu.Unlock()
-			r.over()
-			nudge(w.wake)
-		}()
-		r.do(running)
+		defer free()
+		r.do(running, free)
 	})
 	return true
 }

@@ -25,7 +25,7 @@ func newBenchCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newBenchAPICommand(), newBenchBacklogCommand(), newBenchDispatchCommand(), newBenchVideoCommand(), newBenchMemoryCommand(),
-		newBenchStartCommand(), newBenchSessionsCommand(), newBenchKernelsCommand())
+		newBenchStartCommand(), newBenchSessionsCommand(), newBenchReplayCommand(), newBenchKernelsCommand())
 	return cmd
 }
 

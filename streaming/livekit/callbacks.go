@@ -63,7 +63,9 @@ func (p *publisher) lose() {
 
 // onReconnecting runs before the library connects again by itself. A publisher that slept must not put out the newer one that took its place meanwhile.
 func (p *publisher) onReconnecting() {
-	p.line.down(p.server.cfg.ReconnectTimeout, p.lose)
+	if p.line.down(p.server.cfg.ReconnectTimeout, p.lose) {
+		p.mailbox.put(streaming.EventAway, "")
+	}
 	p.look()
 	newest, err := p.server.publisherEpoch(context.Background(), p.join.Room, p.join.SessionID)
 	if err == nil && newest > p.join.Epoch {
@@ -92,30 +94,43 @@ func (p *publisher) onDisconnected() {
 	}
 }
 
-// yieldLooks times yieldPause bound how long the server may still show the one who was put out, or nobody, in the place of whoever came.
+// yieldFor is how long the server may still show the one who was put out, or nobody, in the place of whoever came, yieldPause the pause between two looks.
 const (
-	yieldLooks = 20
+	yieldFor   = time.Second
 	yieldPause = 50 * time.Millisecond
 )
 
-// yieldTo finds out who has our place. An older epoch that came back does not keep it: we join again and put it out.
+// yieldTo finds out who has our place. An older epoch that came back does not keep it, and neither does a connection of our own epoch that outlived its
+// publisher: we join again and put it out. A stranger is left alone.
 func (p *publisher) yieldTo() {
+	ctx, cancel := context.WithTimeout(context.Background(), yieldFor)
+	defer cancel()
 	pause := time.NewTicker(yieldPause)
 	defer pause.Stop()
-	for range yieldLooks {
-		newest, err := p.server.publisherEpoch(context.Background(), p.join.Room, p.join.SessionID)
-		if err != nil || newest > p.join.Epoch {
-			break
+	shown := 0
+	for ctx.Err() == nil {
+		newest, err := p.server.publisherEpoch(ctx, p.join.Room, p.join.SessionID)
+		if err != nil && ctx.Err() == nil || newest > p.join.Epoch {
+			p.end(streaming.EventReplaced)
+			return
 		}
 		if newest > 0 && newest < p.join.Epoch {
 			p.end(streaming.EventLost)
 			return
 		}
+		if err == nil {
+			shown = newest
+		}
 		select {
 		case <-p.ended:
 			return
 		case <-pause.C:
+		case <-ctx.Done():
 		}
+	}
+	if shown == p.join.Epoch {
+		p.end(streaming.EventLost)
+		return
 	}
 	p.end(streaming.EventReplaced)
 }

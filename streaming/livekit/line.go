@@ -24,15 +24,16 @@ func newLine() *line {
 	return l
 }
 
-// down says that the connection is away. giveUp is called when it does not come back in time.
-func (l *line) down(patience time.Duration, giveUp func()) {
+// down says that the connection is away. giveUp is called when it does not come back in time. It answers false when it was known.
+func (l *line) down(patience time.Duration, giveUp func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.away || l.over {
-		return
+		return false
 	}
 	l.away, l.up = true, make(chan struct{})
 	l.timer = time.AfterFunc(patience, giveUp)
+	return true
 }
 
 // restored says that the connection is back. It answers false when it was not away.

@@ -19,6 +19,7 @@ import (
 	"github.com/livekit/protocol/logger"
 	lksdk "github.com/livekit/server-sdk-go/v2"
 	"github.com/pion/webrtc/v4"
+	"github.com/twitchtv/twirp"
 
 	"telefuser/internal/bench/viewer"
 	"telefuser/streaming"
@@ -28,8 +29,8 @@ import (
 // holder is somebody with one of our tokens who tries more than it allows.
 type holder struct {
 	*viewer.Viewer
-	stack *stack
-	token string
+	stack                 *stack
+	token, room, identity string
 }
 
 // service calls the media server's API with the client's token.
@@ -53,98 +54,160 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 // canJoin asks the media server whether a token lets anybody in.
 func (s *stack) canJoin(tb testing.TB, token, query string) bool {
 	tb.Helper()
+	return s.validate(tb, token, query) == http.StatusOK
+}
+
+// validate answers the media server's word on a token, as a status of HTTP.
+func (s *stack) validate(tb testing.TB, token, query string) int {
+	tb.Helper()
 	res, err := http.Get(strings.Replace(s.process.URL, "ws", "http", 1) + "/rtc/validate?" + url.Values{"access_token": {token}}.Encode() + query)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	defer res.Body.Close()
-	return res.StatusCode == http.StatusOK
+	return res.StatusCode
 }
 
+// hold gives somebody a token, with which they join.
+func (s *stack) hold(tb testing.TB, room, identity string, role streaming.Role) holder {
+	tb.Helper()
+	h := holder{stack: s, token: s.token(tb, room, identity, role), room: room, identity: identity}
+	v, err := viewer.Join(tb.Context(), s.process.URL, h.token, viewer.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(v.Close)
+	h.Viewer = v
+	return h
+}
+
+// TestTokensForbidEverythingElse tries what neither role's token allows, and what a viewer's does not: the media server itself refuses every attempt.
 func TestTokensForbidEverythingElse(t *testing.T) {
 	s := start(t)
-	room, otherRoom := s.room(t), s.room(t)
+	room := s.room(t)
 	p := s.publish(t, joinOf(room, 1))
-	h := holder{stack: s, token: s.token(t, room, "viewer", streaming.RoleViewer)}
-	v, err := viewer.Join(t.Context(), s.process.URL, h.token, viewer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(v.Close)
-	h.Viewer = v
-	controller := s.watch(t, room, "controller", streaming.RoleController, viewer.Options{})
+	v, c := s.hold(t, room, "viewer", streaming.RoleViewer), s.hold(t, room, "controller", streaming.RoleController)
 	next(t, p, streaming.EventJoined)
 	next(t, p, streaming.EventJoined)
-	if !s.canJoin(t, h.token, "") {
-		t.Fatal("a good token is refused: nothing below means anything")
+	for _, h := range []holder{v, c} {
+		if !s.canJoin(t, h.token, "") {
+			t.Fatal("a good token is refused: nothing below means anything")
+		}
+		for name, try := range apiCalls(room) {
+			t.Run(h.identity+" may not "+name, func(t *testing.T) { refused(t, try(t.Context(), h.service())) })
+		}
+		t.Run(h.identity+" may not change the token's room", h.changesRoom)
+		t.Run(h.identity+" may not bring attributes", h.bringsAttributes)
+		t.Run(h.identity+" may not rename itself", h.renames)
 	}
-	for name, try := range forbidden(room, otherRoom) {
-		t.Run(name, func(t *testing.T) {
-			if err := try(h); err == nil {
-				t.Error("the media server let it happen")
-			}
-		})
-	}
-	t.Run("publish data as viewer", func(t *testing.T) { s.viewerIsMute(t, h, controller, p) })
-	t.Run("rename as viewer", func(t *testing.T) { viewerKeepsItsName(t, h) })
+	t.Run("viewer may not publish data", func(t *testing.T) { s.viewerIsMute(t, v, c.Viewer, p) })
+	t.Run("nobody may publish a track", func(t *testing.T) {
+		for _, h := range []holder{v, c} {
+			t.Run(h.identity, func(t *testing.T) { t.Parallel(); h.publishes(t) })
+		}
+	})
 }
 
-// forbidden are attempts whose refusal is told to whoever tries.
-func forbidden(room, otherRoom string) map[string]func(holder) error {
-	api := func(call func(context.Context, lkproto.RoomService) error) func(holder) error {
-		return func(h holder) error { return call(context.Background(), h.service()) }
+// refused wants the media server's no, and no other failure.
+func refused(t *testing.T, err error) {
+	t.Helper()
+	var answer twirp.Error
+	if !errors.As(err, &answer) || answer.Code() != twirp.PermissionDenied && answer.Code() != twirp.Unauthenticated {
+		t.Errorf("it is not refused: %v", err)
 	}
-	return map[string]func(holder) error{
-		"publish a track": func(h holder) error {
-			track, err := lksdk.NewLocalTrack(webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeVP8, ClockRate: 90000})
-			if err != nil {
-				return nil //nolint:nilerr // then nothing was tried
-			}
-			_, err = h.Room().LocalParticipant.PublishTrack(track, &lksdk.TrackPublicationOptions{Name: "evil"})
-			return err
-		},
-		"list rooms": api(func(ctx context.Context, c lkproto.RoomService) error {
+}
+
+// apiCalls are attempts at the media server's API.
+func apiCalls(room string) map[string]func(context.Context, lkproto.RoomService) error {
+	publisher := "telefuser-s-" + room
+	return map[string]func(context.Context, lkproto.RoomService) error{
+		"list rooms": func(ctx context.Context, c lkproto.RoomService) error {
 			_, err := c.ListRooms(ctx, &lkproto.ListRoomsRequest{})
 			return err
-		}),
-		"create a room": api(func(ctx context.Context, c lkproto.RoomService) error {
+		},
+		"create a room": func(ctx context.Context, c lkproto.RoomService) error {
 			_, err := c.CreateRoom(ctx, &lkproto.CreateRoomRequest{Name: "evil"})
 			return err
-		}),
-		"delete the room": api(func(ctx context.Context, c lkproto.RoomService) error {
+		},
+		"delete the room": func(ctx context.Context, c lkproto.RoomService) error {
 			_, err := c.DeleteRoom(ctx, &lkproto.DeleteRoomRequest{Room: room})
 			return err
-		}),
-		"list participants": api(func(ctx context.Context, c lkproto.RoomService) error {
+		},
+		"describe the room": func(ctx context.Context, c lkproto.RoomService) error {
+			_, err := c.UpdateRoomMetadata(ctx, &lkproto.UpdateRoomMetadataRequest{Room: room, Metadata: "evil"})
+			return err
+		},
+		"list participants": func(ctx context.Context, c lkproto.RoomService) error {
 			_, err := c.ListParticipants(ctx, &lkproto.ListParticipantsRequest{Room: room})
 			return err
-		}),
-		"remove the controller": api(func(ctx context.Context, c lkproto.RoomService) error {
-			_, err := c.RemoveParticipant(ctx, &lkproto.RoomParticipantIdentity{Room: room, Identity: "controller"})
+		},
+		"remove the publisher": func(ctx context.Context, c lkproto.RoomService) error {
+			_, err := c.RemoveParticipant(ctx, &lkproto.RoomParticipantIdentity{Room: room, Identity: publisher})
 			return err
-		}),
-		"grant itself more": api(func(ctx context.Context, c lkproto.RoomService) error {
+		},
+		"grant itself more": func(ctx context.Context, c lkproto.RoomService) error {
 			_, err := c.UpdateParticipant(ctx, &lkproto.UpdateParticipantRequest{Room: room, Identity: "viewer",
 				Permission: &lkproto.ParticipantPermission{CanPublish: true, CanPublishData: true, CanSubscribe: true}})
 			return err
-		}),
-		"send data by the API": api(func(ctx context.Context, c lkproto.RoomService) error {
+		},
+		"send data by the API": func(ctx context.Context, c lkproto.RoomService) error {
 			_, err := c.SendData(ctx, &lkproto.SendDataRequest{Room: room, Data: []byte("evil")})
 			return err
-		}),
-		"change the token's room": func(h holder) error {
-			part := strings.Split(h.token, ".")
-			claims, err := base64.RawURLEncoding.DecodeString(part[1])
-			if err != nil {
-				return nil //nolint:nilerr // then nothing was tried
-			}
-			part[1] = base64.RawURLEncoding.EncodeToString(bytes.ReplaceAll(claims, []byte(room), []byte(otherRoom)))
-			return holder{stack: h.stack, token: strings.Join(part, ".")}.enter(nil)
-		},
-		"join with attributes of its own": func(h holder) error {
-			return h.enter(lksdk.WithExtraAttributes(map[string]string{"role": "controller"}))
 		},
 	}
+}
+
+// changesRoom writes another room into the token, whose signature then is wrong.
+func (h holder) changesRoom(t *testing.T) {
+	part := strings.Split(h.token, ".")
+	claims, err := base64.RawURLEncoding.DecodeString(part[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := h.stack.room(t)
+	part[1] = base64.RawURLEncoding.EncodeToString(bytes.ReplaceAll(claims, []byte(h.room), []byte(other)))
+	if status := h.stack.validate(t, strings.Join(part, "."), ""); status != http.StatusUnauthorized {
+		t.Errorf("the answer is %d", status)
+	}
+	if err := (holder{stack: h.stack, token: strings.Join(part, ".")}).enter(nil); err == nil {
+		t.Error("it is in another room")
+	}
+}
+
+// bringsAttributes joins with attributes of its own, which others could take for ours. Without them it gets in.
+func (h holder) bringsAttributes(t *testing.T) {
+	again := holder{stack: h.stack, token: h.stack.token(t, h.room, h.identity+"2", streaming.RoleViewer)}
+	if err := again.enter(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.enter(lksdk.WithExtraAttributes(map[string]string{"role": "controller"})); err == nil {
+		t.Error("the media server let it happen")
+	}
+}
+
+// publishes tries to publish a picture. The library only sees that nobody answers, so the server is asked what there is.
+func (h holder) publishes(t *testing.T) {
+	track, err := lksdk.NewLocalTrack(webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeVP8, ClockRate: 90000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Room().LocalParticipant.PublishTrack(track, &lksdk.TrackPublicationOptions{Name: "evil"}); err == nil {
+		t.Error("the media server took the track")
+	}
+	if info := h.info(t); len(info.GetTracks()) != 0 || info.GetPermission().GetCanPublish() {
+		t.Errorf("the server knows %v", info)
+	}
+}
+
+// info is the holder as the media server's operator sees it.
+func (h holder) info(t *testing.T) *lkproto.ParticipantInfo {
+	t.Helper()
+	client := lksdk.NewRoomServiceClient(h.stack.process.URL, h.stack.process.APIKey, h.stack.process.APISecret)
+	info, err := client.GetParticipant(t.Context(), &lkproto.RoomParticipantIdentity{Room: h.room, Identity: h.identity})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
 }
 
 // enter tries to join again, with more.
@@ -182,22 +245,16 @@ func (s *stack) viewerIsMute(t *testing.T, h holder, controller *viewer.Viewer, 
 	}
 }
 
-// viewerKeepsItsName tries to change what others see of it.
-func viewerKeepsItsName(t *testing.T, h holder) {
-	t.Helper()
+// renames tries to change what others see of it.
+func (h holder) renames(t *testing.T) {
 	h.Room().LocalParticipant.SetName("boss")
 	h.Room().LocalParticipant.SetMetadata("boss")
-	client := lksdk.NewRoomServiceClient(h.stack.process.URL, h.stack.process.APIKey, h.stack.process.APISecret)
 	// Nothing answers an attempt that is ignored, so its effect is looked for during a time in which it would have come.
 	ctx := within(t, time.Second)
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
-		info, err := client.GetParticipant(t.Context(), &lkproto.RoomParticipantIdentity{Room: h.Room().Name(), Identity: "viewer"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if info.GetName() != "viewer" || info.GetMetadata() != "" {
+		if info := h.info(t); info.GetName() != h.identity || info.GetMetadata() != "" {
 			t.Fatalf("it is called %q now, %q", info.GetName(), info.GetMetadata())
 		}
 		<-ticker.C
