@@ -36,9 +36,20 @@ func BenchmarkFrame(b *testing.B) {
 			b.Fatal(err)
 		}
 		if i%frames == 0 {
-			it := &item{Chunk: Chunk{Index: i, Frames: make([]media.Frame, frames), Keys: "w", StagesNS: map[string]int64{"dit": 1, "vae": 2}}, ready: time.Now()}
+			it := &item{Chunk: Chunk{Index: i, Frames: make([]media.Frame, frames), Keys: "w", StagesNS: map[string]int64{"dit": 1, "vae": 2}, Timing: benchTiming()}, ready: time.Now()}
 			r.measureChunk(it, time.Second)
 			r.shown(it, shown{frames: frames, begun: time.Now(), ended: time.Now()}, true)
 		}
 	}
+}
+
+// benchTiming is what the scheduler of three stages tells of a chunk.
+func benchTiming() *Timing {
+	ns, seconds, now := int64(1e6), 0.1, time.Now()
+	t := &Timing{ResidenceNS: ns, ControlToOutputNS: &ns, PeriodNS: &ns, FirstOutputSeconds: &seconds, ControlToOutput: &LatencySummary{}, ChunkPeriod: &LatencySummary{}}
+	for _, stage := range []string{"encode", "dit", "vae"} {
+		t.Invocations = append(t.Invocations, Invocation{Stage: stage, InputsReadyAt: now, AdmittedAt: now, CompletedAt: now, WaitNS: ns, RunNS: ns})
+		t.Idle = append(t.Idle, Idle{Stage: stage, Reason: "control", From: now, DurationNS: ns})
+	}
+	return t
 }

@@ -30,6 +30,7 @@ type engine struct {
 	mu        sync.Mutex
 	opened    []streaming.Session
 	paths     [][]streaming.Pose
+	makers    []string // whose each chunk was, in the order of their making
 	timing    func(chunk int) *streaming.Timing
 }
 
@@ -54,7 +55,7 @@ func (e *engine) Open(_ context.Context, s streaming.Session) (streaming.Source,
 	e.mu.Lock()
 	e.opened = append(e.opened, s)
 	e.mu.Unlock()
-	src := &source{engine: e, spec: s.Spec}
+	src := &source{engine: e, id: s.ID, spec: s.Spec}
 	if s.State != nil {
 		var err error
 		if src.n, err = strconv.Atoi(string(s.State)); err != nil {
@@ -67,6 +68,7 @@ func (e *engine) Open(_ context.Context, s streaming.Session) (streaming.Source,
 // source is one session on the engine.
 type source struct {
 	engine *engine
+	id     string
 	spec   streaming.Spec
 	n      int
 	keys   string
@@ -123,6 +125,9 @@ func (s *source) Next(ctx context.Context) (streaming.Chunk, error) {
 	}
 	s.n++
 	s.ids = nil
+	s.engine.mu.Lock()
+	s.engine.makers = append(s.engine.makers, s.id)
+	s.engine.mu.Unlock()
 	if s.engine.keeps {
 		c.State = []byte(strconv.Itoa(s.n))
 	}
