@@ -3,7 +3,10 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -59,4 +62,42 @@ func TestConnect(t *testing.T) {
 	if err := rdb.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestACallToAFrozenRedisEnds long before the time-out of a reply: nobody answers on this port.
+func TestACallToAFrozenRedisEnds(t *testing.T) {
+	var listen net.ListenConfig
+	hole, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hole.Close()
+	rdb, err := jobs.Connect(t.Context(), jobs.RedisConfig{Addr: hole.Addr().String(), ReplyTimeout: time.Minute})
+	if !errors.Is(err, jobs.ErrUnavailable) {
+		t.Fatalf("connect: %v", err)
+	}
+	defer rdb.Close()
+	store, err := jobs.New(jobs.Config{}, rdb, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	var calls sync.WaitGroup
+	for name, call := range map[string]func(context.Context) error{
+		"get": func(ctx context.Context) error { _, err := store.Get(ctx, "alice", jobs.NewID(time.Now())); return err },
+		"delete": func(ctx context.Context) error {
+			_, err := store.Delete(ctx, "alice", jobs.NewID(time.Now()))
+			return err
+		},
+		"ping": store.Ping,
+	} {
+		calls.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if err := call(ctx); !errors.Is(err, jobs.ErrUnavailable) || ctx.Err() != nil {
+				t.Errorf("%s: %v, %v", name, err, ctx.Err())
+			}
+		})
+	}
+	calls.Wait()
 }

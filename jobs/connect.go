@@ -31,7 +31,7 @@ type RedisConfig struct {
 	SentinelPassword string
 	// PoolSize is the number of connections: 64.
 	PoolSize int
-	// ReplyTimeout bounds one write or one reply: 2 s.
+	// ReplyTimeout bounds one write or one reply: 2 s. A call with all its tries is bounded too, by 3 s.
 	ReplyTimeout time.Duration
 }
 
@@ -44,6 +44,7 @@ func Connect(ctx context.Context, cfg RedisConfig) (Client, error) {
 	}
 	redis.SetLogger(silent{})
 	client := redis.NewUniversalClient(opts)
+	client.AddHook(callLimit{callTimeout})
 	if err := client.Ping(ctx).Err(); err != nil {
 		return client, unavailable("connect", err)
 	}
