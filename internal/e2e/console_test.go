@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,15 +40,19 @@ func TestConsole(t *testing.T) {
 		keys := startStack(t, stackOptions{apiArgs: []string{"--auth", "keys"}, noWorkers: true})
 		env = append(env, "KEYS_URL="+keys.balancer.url, "API_KEY="+keys.newKey("known"))
 	}
-	p := start(t, spawn{name: "console", path: node, args: []string{"--test", "--test-reporter=spec", suite(t, "console.test.mjs")}, env: env})
-	p.waitEnd(t, browserTimeout)
-	if p.err != nil {
-		t.Errorf("%v\n%s%s", p.err, p.stdout, p.stderr)
+	for _, file := range []string{"console_batch.test.mjs", "console_live.test.mjs", "console_access.test.mjs"} {
+		t.Run(strings.TrimSuffix(file, ".test.mjs"), func(t *testing.T) {
+			p := start(t, spawn{name: "console", path: node, args: []string{"--test", "--test-reporter=spec", suite(t, file)}, env: env})
+			p.waitEnd(t, browserTimeout)
+			if p.err != nil {
+				t.Errorf("%v\n%s%s", p.err, p.stdout, p.stderr)
+			}
+			t.Log(p.stdout)
+		})
 	}
-	t.Log(p.stdout)
 }
 
-// browserTimeout bounds the suite on a machine where a browser has to draw without a GPU beside everything else.
+// browserTimeout bounds one suite on a machine where a browser has to draw without a GPU beside everything else.
 const browserTimeout = 6 * time.Minute
 
 // startConsoleDev runs `telefuser dev`, and answers its address and what the suite is told about live sessions.
@@ -67,7 +72,7 @@ func startConsoleDev(t *testing.T) (url string, env []string) {
 	dev := start(t, o)
 	url = lineOf(t, dev, "ready")
 	if env == nil {
-		lineOf(t, dev, "live")
+		env = []string{"MEDIA_URL=" + lineOf(t, dev, "live")}
 	}
 	return url, env
 }

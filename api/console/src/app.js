@@ -1,6 +1,6 @@
 // The page: which view is shown, the theme, the key, the load of the server.
 import { askKey, json, key } from "./api.js";
-import { h, toast } from "./dom.js";
+import { h, icon, toast } from "./dom.js";
 import { videosView } from "./batch/view.js";
 import { liveView } from "./live/view.js";
 import { watchView } from "./live/watch.js";
@@ -31,8 +31,9 @@ const themeButton = document.getElementById("theme");
 function showTheme(theme) {
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
-  themeButton.textContent = { auto: "Auto", light: "Light", dark: "Dark" }[theme];
+  themeButton.replaceChildren(icon({ auto: "half", light: "sun", dark: "moon" }[theme]));
   themeButton.setAttribute("aria-label", `Colours: ${theme}. Change.`);
+  themeButton.title = `Colours: ${theme}`;
 }
 
 function storedTheme() {

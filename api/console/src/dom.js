@@ -35,8 +35,12 @@ export function icon(name) {
     up: "M12 19V6m-6 6l6-6 6 6",
     share: "M12 15V4m-4 4l4-4 4 4M5 13v7h14v-7",
     stop: "M6 6h12v12H6z",
+    sound: "M4 9v6h4l5 4V5L8 9zM16 8.5a5 5 0 0 1 0 7M18.5 6a8.5 8.5 0 0 1 0 12",
+    half: "M12 3a9 9 0 0 0 0 18zM12 3a9 9 0 0 1 0 18",
+    sun: "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 2v2m0 16v2M2 12h2m16 0h2M5 5l1.4 1.4m11.2 11.2L19 19M5 19l1.4-1.4M17.6 6.4L19 5",
+    moon: "M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5z",
   };
-  return svg("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, svg("path", { d: shapes[name] }));
+  return svg("svg", { viewBox: "0 0 24 24", class: `icon icon-${name}`, "aria-hidden": "true" }, svg("path", { d: shapes[name] }));
 }
 
 /** toast says something in passing; kind is "info" or "error". */

@@ -4,6 +4,10 @@ import { dialog, field, h, icon, toast } from "../dom.js";
 
 const words = { queued: "Waiting", in_progress: "Running", completed: "Done", failed: "Failed" };
 
+// Where a video's shape differs from its card's by no more than this, it fills the card and loses its edge.
+const cropMax = 1.28;
+const cardShape = 16 / 9;
+
 /** card shows a video. act is told of new videos and of deleted ones. */
 export function card(video, act) {
   const stop = new AbortController();
@@ -35,7 +39,8 @@ export function card(video, act) {
 
   function draw() {
     const [width, height] = video.size.split("x").map(Number);
-    frame.style.setProperty("--ratio", `${width} / ${height}`);
+    const shape = width / height;
+    frame.classList.toggle("fill", Math.max(shape / cardShape, cardShape / shape) <= cropMax);
     frame.replaceChildren(status);
     buttons.replaceChildren();
     if (video.status === "completed") {
@@ -48,7 +53,10 @@ export function card(video, act) {
         button("extend", "Extend", extend),
       );
     }
-    buttons.append(button("bin", "Delete", remove, "push"));
+    const bin = button("bin", "", remove, "push square");
+    bin.setAttribute("aria-label", "Delete");
+    bin.title = "Delete";
+    buttons.append(bin);
   }
 
   function button(sign, label, onclick, extra = "") {

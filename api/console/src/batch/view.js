@@ -8,6 +8,8 @@ import { createForm } from "./form.js";
 
 const pageSize = 12;
 
+const examples = ["Low flight over snowy ridges at dawn", "Islands in a warm evening sea", "Red desert canyon at noon", "Autumn forest hills in the mist"];
+
 /** videosView fills main and answers how to leave. */
 export function videosView(main) {
   const cards = new Map();
@@ -15,7 +17,8 @@ export function videosView(main) {
   let gone = false;
   const aside = h("div", { class: "aside" });
   const list = h("div", { class: "cards", role: "feed", "aria-label": "Videos" });
-  const empty = h("div", { class: "empty", hidden: true }, h("p", {}, "Nothing here yet."), h("p", { class: "soft" }, "Describe a video on the left; it appears here while it is made."));
+  const empty = h("div", { class: "empty stack", hidden: true }, h("h2", {}, "Nothing here yet"), h("p", { class: "soft" }, "Describe a video and it appears here while it is made. Or begin with one of these:"),
+    h("div", { class: "row examples" }, ...examples.map((text) => h("button", { type: "button", class: "example", onclick: () => begin(text) }, text))));
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const more = h("button", { type: "button", class: "wide", hidden: true, onclick: () => page().catch(complain) }, "Older videos");
   main.append(h("div", { class: "videos" }, aside, h("section", { "aria-label": "Videos" }, problem, empty, list, more)));
@@ -29,6 +32,13 @@ export function videosView(main) {
     },
     deleted: removed,
   };
+
+  function begin(text) {
+    const prompt = aside.querySelector("[name=prompt]");
+    if (!prompt) return;
+    prompt.value = text;
+    prompt.focus();
+  }
 
   function complain(error) {
     problem.textContent = error.message;

@@ -25,15 +25,15 @@ export function hud() {
     values[name] = h("dd", { "data-fact": name }, "–");
     return h("div", { title }, h("dt", {}, label), values[name]);
   };
-  const stage = h("p", { class: "stage", role: "status", "data-fact": "stage" }, "Connecting");
+  const stage = h("span", { class: "stage", role: "status", "data-fact": "stage" }, "Connecting");
   const line = svg("polyline", { class: "spark-line" });
   const budget = svg("line", { class: "spark-budget", x1: 0, x2: 100 });
   const spark = svg("svg", { class: "spark", viewBox: "0 0 100 28", preserveAspectRatio: "none", role: "img", "aria-label": "Time that each chunk took; the dashed line is how long it plays" }, budget, line);
   const made = [];
   const element = h(
-    "section",
-    { class: "hud", "aria-label": "Facts" },
-    stage,
+    "details",
+    { class: "hud", open: true, "aria-label": "Facts" },
+    h("summary", { title: "Show or hide the facts" }, stage),
     h("dl", { class: "mono" },
       fact("fps", "FPS", "Frames shown in this browser, over two seconds"),
       fact("latency", "Control", "From sending a control to the answer that a chunk was made with it"),

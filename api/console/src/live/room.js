@@ -2,14 +2,17 @@
 
 const workerPrefix = "telefuser-";
 
-/** join enters a room and hands on what comes: onTrack takes an element to show, onMessage a topic and an object, onState a word. */
+/** join enters a room, shows its picture in a video element, and hands on what comes: onMessage a topic and an object, onState a word, onSound that there is sound, which
+ * hear turns on and off. */
 export async function join({ url, token, video, onMessage, onState, onSound }) {
   const { Room, RoomEvent, Track, setLogLevel } = await import("livekit-client");
   setLogLevel("warn");
   const room = new Room({ adaptiveStream: false, dynacast: false, disconnectOnPageLeave: true });
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
-  const sounds = [];
+  const sounds = new Set();
+  let audible = false;
+  const silence = (track) => track.detach().forEach((element) => element.remove());
 
   room.on(RoomEvent.TrackSubscribed, (track, _, participant) => {
     if (!participant.identity.startsWith(workerPrefix)) return;
@@ -17,13 +20,14 @@ export async function join({ url, token, video, onMessage, onState, onSound }) {
       track.attach(video);
       onState("playing");
     } else {
-      sounds.push(track);
-      onSound?.(() => sounds.forEach((one) => one.attach()));
+      sounds.add(track);
+      if (audible) track.attach();
+      onSound();
     }
   });
   room.on(RoomEvent.TrackUnsubscribed, (track) => {
     if (track.kind === Track.Kind.Video) track.detach(video);
-    else track.detach().forEach((element) => element.remove());
+    else if (sounds.delete(track)) silence(track);
   });
   room.on(RoomEvent.DataReceived, (payload, participant, _, topic) => {
     if (participant && !participant.identity.startsWith(workerPrefix)) return;
@@ -41,6 +45,10 @@ export async function join({ url, token, video, onMessage, onState, onSound }) {
   await room.connect(url, token);
   return {
     send: (message) => room.localParticipant.publishData(encoder.encode(JSON.stringify(message)), { reliable: true, topic: "tf.control" }),
+    hear(on) {
+      audible = on;
+      for (const track of sounds) on ? track.attach() : silence(track);
+    },
     leave: () => room.disconnect(),
   };
 }

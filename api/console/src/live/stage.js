@@ -1,5 +1,5 @@
 // The picture with what lies on it: shared by the one who flies and those who watch.
-import { h } from "../dom.js";
+import { h, icon } from "../dom.js";
 import { hud, meter } from "./hud.js";
 import { pads } from "./pad.js";
 import { join } from "./room.js";
@@ -12,9 +12,11 @@ export function stage(set) {
   const video = h("video", { autoplay: true, muted: true, playsInline: true, "aria-label": "The live world" });
   const facts = hud();
   const keys = pads(set);
-  const sound = h("button", { type: "button", class: "glass", hidden: true }, "Sound on");
+  let audible = false;
+  const soundLabel = h("span", {});
+  const sound = h("button", { type: "button", class: "glass sound", hidden: true, onclick: () => hear(!audible) }, icon("sound"), soundLabel);
   const bar = h("div", { class: "stage-bar" });
-  const element = h("div", { class: "stage-box", tabIndex: -1 }, video, facts.element, keys.element, bar);
+  const element = h("div", { class: "stage-box", tabIndex: -1 }, video, facts.element, sound, keys.element, bar);
   const stopMeter = meter(video, ({ fps, dropped }) => {
     const playing = video.videoWidth > 0;
     facts.fps(playing ? fps : null);
@@ -31,6 +33,14 @@ export function stage(set) {
   let room = null;
   let gone = false;
 
+  // Browsers let a page sound only after somebody has touched it, so it begins silent.
+  function hear(on) {
+    audible = on;
+    soundLabel.textContent = on ? "Sound off" : "Sound on";
+    room?.hear(on);
+  }
+  hear(false);
+
   return {
     element,
     bar,
@@ -43,11 +53,7 @@ export function stage(set) {
         token,
         video,
         onState,
-        onSound(play) {
-          sound.hidden = false;
-          sound.onclick = () => (play(), (sound.hidden = true));
-          bar.prepend(sound);
-        },
+        onSound: () => (sound.hidden = false),
         onMessage(topic, message) {
           if (topic === "tf.status" && message.type === "chunk" && message.data) {
             facts.status(message.data);
@@ -59,8 +65,9 @@ export function stage(set) {
           onMessage(topic, message);
         },
       });
-      if (gone) joined.leave();
-      else room = joined;
+      if (gone) return joined.leave();
+      room = joined;
+      hear(audible); // a room that was entered again sounds as the one before
     },
     send: (message) => room?.send(message).catch(() => {}), // a link that is down is told of by onState
     leave() {

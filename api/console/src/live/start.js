@@ -15,7 +15,7 @@ export function startPanel(onStart) {
     while (!stop.signal.aborted) {
       try {
         const health = await json("GET", "/v1/stream/health", undefined, { signal: stop.signal });
-        workers.textContent = describe(health);
+        workers.replaceChildren(h("i", { class: `dot ${health.workers_idle ? "" : "busy"}` }), describe(health));
       } catch (error) {
         if (error.code === "streaming_off") return slot.replaceChildren(off());
         workers.textContent = error.message;
