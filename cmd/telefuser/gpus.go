@@ -56,7 +56,8 @@ func newGPUsCommand() *cobra.Command {
 			return err
 		}
 		if measure {
-			if err := measureAll(cmd.Context(), c); err != nil {
+			say := func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) }
+			if err := measureAll(cmd.Context(), c, say); err != nil {
 				return err
 			}
 		}

@@ -114,3 +114,11 @@ func TestFootprintsAreKept(t *testing.T) {
 		t.Errorf("the log says %s", log.String())
 	}
 }
+
+func TestPhasesInWords(t *testing.T) {
+	d := engine.DevicePhase{Readings: 3, SMClockMHz: ptr(1410.4), MemoryUsedBytes: ptr(uint64(3 << 30)), EnginePeakBytes: ptr(int64(1 << 30))}
+	want := "p on device 1, sessions 2: 1.0 GiB allocated, unknown of the driver's; 3.0 GiB in use by all; 1410 MHz, unknown, unknown; 3 readings"
+	if got := phaseLine("p", 1, 2, d); got != want {
+		t.Errorf("%s", got)
+	}
+}

@@ -28,8 +28,8 @@ const (
 // errNoGPU says that there is nothing to measure on.
 var errNoGPU = errors.New("no GPU to measure on")
 
-// measureAll measures an engine of each pipeline on the first GPU and keeps what was found.
-func measureAll(ctx context.Context, c config.Config) error {
+// measureAll measures an engine of each pipeline on the first GPU and keeps what was found. It tells say what it reads.
+func measureAll(ctx context.Context, c config.Config, say func(line string)) error {
 	if _, err := gpu.Inventory(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errNoGPU, err)
 	}
@@ -37,7 +37,7 @@ func measureAll(ctx context.Context, c config.Config) error {
 		return fmt.Errorf("data directory: %w", err)
 	}
 	for _, accepts := range pipeline.Contracts() {
-		if err := measureOne(ctx, c, accepts); err != nil {
+		if err := measureOne(ctx, c, accepts, say); err != nil {
 			return fmt.Errorf("measure %s: %w", accepts.Name, err)
 		}
 	}
@@ -45,7 +45,7 @@ func measureAll(ctx context.Context, c config.Config) error {
 }
 
 // measureOne runs an engine through its largest sessions.
-func measureOne(ctx context.Context, c config.Config, accepts contract.Contract) (err error) {
+func measureOne(ctx context.Context, c config.Config, accepts contract.Contract, say func(line string)) (err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("own program: %w", err)
@@ -57,7 +57,13 @@ func measureOne(ctx context.Context, c config.Config, accepts contract.Contract)
 	log := stderrLogger(config.Log{Level: "warn", Format: "text"})
 	keeper := &footprintKeeper{path: footprintsPath(c), log: log}
 	e := engineConfig(self, accepts.Name, group, config.Config{Log: config.Log{Level: "warn"}, Worker: c.Worker})
-	e.RuntimeDir, e.Log, e.OnPhase, e.DeviceLostMax = filepath.Join(c.TempDir(), "engines"), log, keeper.learn, 1
+	e.RuntimeDir, e.Log, e.DeviceLostMax = filepath.Join(c.TempDir(), "engines"), log, 1
+	e.OnPhase = func(desc engine.Description, phase *engine.PhaseFacts) {
+		keeper.learn(desc, phase)
+		for i, d := range phase.Devices {
+			say(phaseLine(accepts.Name, i, phase.Sessions, d))
+		}
+	}
 	supervisor, err := engine.NewSupervisor(e)
 	if err != nil {
 		return err
@@ -98,4 +104,11 @@ func measureTogether(ctx context.Context, s *engine.Supervisor, accepts contract
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// phaseLine is what was read of a device during a phase, in words.
+func phaseLine(pipeline string, device, sessions int, d engine.DevicePhase) string {
+	return fmt.Sprintf("%s on device %d, sessions %d: %s allocated, %s of the driver's; %s in use by all; %s, %s, %s; %d readings", pipeline, device, sessions,
+		gibibytes(d.EnginePeakBytes), gibibytes(d.OverheadBytes), gibibytes(d.MemoryUsedBytes), known("%.0f MHz", d.SMClockMHz), known("%.0f W", d.PowerWatts),
+		known("%d C", d.TemperatureCelsius), d.Readings)
 }
