@@ -31,7 +31,7 @@ type PoolConfig struct {
 	PollEvery time.Duration
 	// ControlsPerSecondMax is the number of control messages obeyed in a second; more are dropped, counted and answered once a second: 120.
 	ControlsPerSecondMax int
-	// BitrateBitsPerSecond is the target of the encoder: 4,000,000.
+	// BitrateBitsPerSecond is the target of the encoder: two bits for five pixels, from 500,000 to 8,000,000, where it is 0.
 	BitrateBitsPerSecond int
 }
 
@@ -45,7 +45,7 @@ func (c PoolConfig) withDefaults() PoolConfig {
 			*d = to
 		}
 	}
-	for n, to := range map[*int]int{&c.SessionsPerWorkerMax: 1, &c.ControlsPerSecondMax: 120, &c.BitrateBitsPerSecond: 4_000_000} {
+	for n, to := range map[*int]int{&c.SessionsPerWorkerMax: 1, &c.ControlsPerSecondMax: 120} {
 		if *n == 0 {
 			*n = to
 		}
@@ -65,11 +65,25 @@ func (c PoolConfig) Validate() error {
 		{c.SessionsPerWorkerMax < 1, "SessionsPerWorkerMax must be 1 or more"},
 		{min(c.TimeSlice, c.JoinTimeout, c.OpenTimeout, c.RejoinTimeout, c.AckTimeout, c.PollEvery) <= 0, "time-outs must be above 0"},
 		{c.ControlsPerSecondMax < 1, "ControlsPerSecondMax must be 1 or more"},
-		{c.BitrateBitsPerSecond < 10_000, "BitrateBitsPerSecond must be 10,000 or more"},
+		{c.BitrateBitsPerSecond != 0 && c.BitrateBitsPerSecond < 10_000, "BitrateBitsPerSecond must be 10,000 or more"},
 	} {
 		if rule.wrong {
 			return fmt.Errorf("streaming: %s: %w", rule.text, ErrInvalid)
 		}
 	}
 	return nil
+}
+
+// The bit rate of a session's picture: a good one has bitsPerPixels bits for pixelsPerBits pixels, and the largest may not take a network for itself.
+const (
+	bitsPerPixels, pixelsPerBits = 2, 5
+	bitrateMin, bitrateMax       = 500_000, 8_000_000
+)
+
+// bitrate is what a session's picture may use, in bits a second.
+func (c PoolConfig) bitrate(s Spec) int {
+	if c.BitrateBitsPerSecond > 0 {
+		return c.BitrateBitsPerSecond
+	}
+	return min(max(s.Width*s.Height*s.FPS*bitsPerPixels/pixelsPerBits, bitrateMin), bitrateMax)
 }

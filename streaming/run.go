@@ -54,7 +54,7 @@ func newRun(cfg PoolConfig, c *claim, engine Engine, rooms Rooms, seat *Seat, m 
 	r := &run{cfg: cfg, claim: c, engine: engine, rooms: rooms, seat: seat, metrics: m, stats: stats, claimed: time.Now(), facts: c.session.Facts,
 		log: log.With("session", c.session.ID, "epoch", c.session.Epoch), chunks: newChunkQueue()}
 	r.link = newLink(rooms, Join{SessionID: c.session.ID, Room: c.session.Room, Epoch: c.session.Epoch, Controller: spec.Controller,
-		Width: spec.Width, Height: spec.Height, FPS: spec.FPS, BitrateBitsPerSecond: cfg.BitrateBitsPerSecond}, cfg, r.log)
+		Width: spec.Width, Height: spec.Height, FPS: spec.FPS, BitrateBitsPerSecond: cfg.bitrate(spec)}, cfg, r.log)
 	r.out = newOutbox(c.session.ID, r.link)
 	r.pacer = &pacer{period: time.Second / time.Duration(spec.FPS), lossless: spec.Delivery == DeliveryLossless, timeline: &timeline{}, write: r.show, hear: r.hearSound}
 	return r
