@@ -1,12 +1,14 @@
 package gputest
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -51,6 +53,10 @@ var build = sync.OnceValues(func() (map[string][]byte, error) { //nolint:gocheck
 		return nil, fmt.Errorf("gputest: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	shared, err := sources.ReadFile("src/machine.h")
+	if err != nil {
+		return nil, fmt.Errorf("gputest: %w", err)
+	}
 	built := map[string][]byte{}
 	for name, source := range libraries() {
 		text, err := sources.ReadFile("src/" + source)
@@ -59,7 +65,7 @@ var build = sync.OnceValues(func() (map[string][]byte, error) { //nolint:gocheck
 		}
 		path := filepath.Join(dir, name)
 		cmd := exec.Command(cc, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-x", "c", "-", "-o", path, "-ldl") //nolint:noctx // a moment
-		cmd.Stdin = strings.NewReader(string(text))
+		cmd.Stdin = bytes.NewReader(slices.Concat(shared, text))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("gputest: compile %s: %w\n%s", source, err, out)
 		}

@@ -4,19 +4,10 @@
 // The machine is described by files beside this library. "machine" holds the number of GPUs and the bytes of each. "fault-N" makes GPU N
 // fail once: its first word says where (retain, alloc, launch, hang), the number behind it is the driver's code; a code that is sticky
 // stays with the context.
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-typedef uint64_t u64;
-typedef uint32_t u32;
-enum { GPUS = 8, PATH = 4096, OUT_OF_MEMORY = 2, INVALID = 1, NO_DEVICE = 100, BAD_DEVICE = 101, NOT_FOUND = 500, NOT_READY = 600, PEER_ENABLED = 704 };
+enum { GPUS = 8, OUT_OF_MEMORY = 2, INVALID = 1, NO_DEVICE = 100, BAD_DEVICE = 101, NOT_FOUND = 500, NOT_READY = 600, PEER_ENABLED = 704 };
 
 typedef struct { int ordinal, lost, hung, retained; u64 held; int peers; } Ctx;
 typedef struct { char name[64]; } Fn;
@@ -24,7 +15,7 @@ typedef struct Alloc { struct Alloc *next; Ctx *owner; u64 bytes; } Alloc;
 typedef struct { u64 srcX, srcY; u32 srcType, p0; u64 srcHost, srcDevice, srcArray, srcPitch, dstX, dstY; u32 dstType, p1; u64 dstHost, dstDevice, dstArray, dstPitch, width, height; } Rows;
 typedef struct { int kind; Ctx *ctx; u64 dst, src, n; u32 value; Rows rows; Fn fn; u64 args[8]; } Node;
 typedef struct { Node *nodes; size_t count, room; } Graph;
-enum { COPY = 1, SET8, SET32, ROWS, LAUNCH, MARK };
+enum { COPY = 1, SET8, SET32, ROWS, LAUNCH };
 
 static Ctx contexts[GPUS];
 static int gpus = -1;
@@ -33,15 +24,6 @@ static Alloc *allocations;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread Ctx *current;
 static Graph *capturing;
-
-static const char *beside(const char *name) {
-  static __thread char path[PATH];
-  Dl_info info;
-  dladdr((void *)beside, &info);
-  const char *slash = strrchr(info.dli_fname, '/');
-  snprintf(path, PATH, "%.*s/%s", slash ? (int)(slash - info.dli_fname) : 1, slash ? info.dli_fname : ".", name);
-  return path;
-}
 
 static int sticky(int code) { return code == 46 || code == 214 || code == 220 || code == 702 || code == 999 || (code >= 700 && code < 720 && code != PEER_ENABLED); }
 

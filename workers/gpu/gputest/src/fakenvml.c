@@ -1,28 +1,10 @@
 // An NVML without a GPU, for tests. What it says of GPU N stands in the file "nvml-N" beside this library, a name and a number a line; what
 // does not stand there is unknown. "xid-N" holds the number of the next critical error of GPU N and is removed when that is told.
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-typedef uint64_t u64;
-typedef uint32_t u32;
-enum { PATH = 4096, NOT_SUPPORTED = 3, NOT_FOUND = 6, TIMEOUT = 10, UNKNOWN = 999 };
+enum { NOT_SUPPORTED = 3, NOT_FOUND = 6, TIMEOUT = 10, UNKNOWN = 999 };
 typedef struct { int ordinal; } Device;
 typedef struct { void *device; u64 kind, data; u32 gi, ci; } Event;
 static Device devices[8];
-
-static const char *beside(const char *name) {
-  static __thread char path[PATH];
-  Dl_info info;
-  dladdr((void *)beside, &info);
-  const char *slash = strrchr(info.dli_fname, '/');
-  snprintf(path, PATH, "%.*s/%s", slash ? (int)(slash - info.dli_fname) : 1, slash ? info.dli_fname : ".", name);
-  return path;
-}
 
 // fact is what stands in the file of a GPU under a name.
 static int fact(Device *d, const char *name, u64 *v) {
