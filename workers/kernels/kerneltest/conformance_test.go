@@ -16,7 +16,6 @@ var (
 	quick    = flag.Bool("quick", false, "small shapes and one seed, for slow tools such as compute-sanitizer")
 	only     = flag.String("only", "", "only cases whose name starts so")
 	cublaslt = flag.String("cublaslt", "", "path of libcublasLt.so.13")
-	cudnn    = flag.String("cudnn", "", "path of libcudnn.so.9; empty: the loader's search")
 	force    = flag.String("force", "", "only this implementation, such as 'own 192', instead of all")
 )
 

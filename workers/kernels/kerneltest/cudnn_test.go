@@ -2,12 +2,15 @@ package kerneltest_test
 
 import (
 	"errors"
+	"flag"
 	"strings"
 	"testing"
 
 	"telefuser/workers/gpu"
 	"telefuser/workers/kernels"
 )
+
+var cudnn = flag.String("cudnn", "", "path of libcudnn.so.9; empty: the loader's search")
 
 // TestConvolutionsByCuDNN checks the suite's convolutions with NVIDIA's library: what it makes of them is held to the same reference as our
 // kernels, which so are held to the library. A shape that it has no plan for is made by our own kernel.
