@@ -31,6 +31,8 @@ type Config struct {
 	JobsMax  int
 	// RunTimeout bounds one attempt from the moment its engine is loaded to its last frame. Default 1 hour.
 	RunTimeout time.Duration
+	// FinishTimeout bounds what follows the last frame: the end of the encoding, joining and drawing pictures. Default 10 minutes.
+	FinishTimeout time.Duration
 	// UploadBudget is how long an artifact is kept while the store is unavailable, before its job is handed back. Default 15 minutes.
 	UploadBudget time.Duration
 	// FFmpeg encodes; the zero value finds ffmpeg on PATH.
@@ -54,6 +56,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.RunTimeout == 0 {
 		c.RunTimeout = time.Hour
+	}
+	if c.FinishTimeout == 0 {
+		c.FinishTimeout = 10 * time.Minute
 	}
 	if c.UploadBudget == 0 {
 		c.UploadBudget = 15 * time.Minute

@@ -62,7 +62,7 @@ func (a *attempt) film(ctx context.Context, req pipeline.Request, source string)
 	if err := a.generate(ctx, req, r); err != nil {
 		return film{}, err
 	}
-	deadline.Stop()
+	deadline.Reset(a.worker.cfg.FinishTimeout) // an ffmpeg that hangs would keep the job for ever
 	a.worker.pass(PointEncoding)
 	a.claim.Progress(percentEncoding, phaseEncoding)
 	f, err := r.cut(ctx, segment, source)
