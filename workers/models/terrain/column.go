@@ -3,15 +3,15 @@ package terrain
 // The picture is made in strips of whole columns: stripWidth of them share the cache, and their rows are then turned at once.
 const stripWidth = 16
 
-// strip is the work space of one goroutine: the columns of a strip, each lane a sum of value x coverage (12 bits x 256), and for
-// every pixel how much of it is mirroring water, 0..65536.
+// strip is the work space of one goroutine: the columns of a strip, stride apart, each lane a sum of value x coverage (12 bits x 256).
 type strip struct {
 	stride int
 	sums   []packed
-	// wet and mirror belong to the column at work: how much of a row is mirroring water, and what ground it mirrors (0: none, sky).
-	wet    []uint32
-	mirror []packed
-	spots  [groupSamples]spot
+	// wet is how much of a row is mirroring water, 0..65536, and mirror what ground it mirrors (0: none, sky), for the columns that have water.
+	wet     []uint32
+	mirror  []packed
+	marches [stripWidth]march
+	spots   [groupSamples]spot
 }
 
 func newStrip(height int) *strip {
@@ -20,40 +20,81 @@ func newStrip(height int) *strip {
 	if stride/8%2 == 0 {
 		stride += 8
 	}
-	return &strip{stride: stride, sums: make([]packed, stripWidth*stride), wet: make([]uint32, stride), mirror: make([]packed, stride)}
+	size := stripWidth * stride
+	return &strip{stride: stride, sums: make([]packed, size), wet: make([]uint32, size), mirror: make([]packed, size)}
 }
 
-// column renders column x of the picture.
-func (s *scene) column(x int, work *strip, sums []packed) {
-	clear(sums)
-	v := s.view
-	rayX, rayZ := s.rayOf(x)
-	glare := s.glareX[x]
-	m := march{
-		sums: sums, wet: work.wet, mirror: work.mirror, spots: &work.spots, low: &s.air.low,
-		eye: s.eye, horizon: s.horizon, x: s.x, z: s.z, rayX: rayX, rayZ: rayZ,
-		fogColour: blend(s.air.distant, s.air.glare, glare),
-		edge:      int64(v.height) << screenBits, gloss: uint64(float64(s.world.look.mirror * 256)),
+// columns renders the columns of a strip from x0 on. They walk away from the eye side by side, so that what one has fetched of the map is there for the next.
+func (s *scene) columns(x0, width int, work *strip) {
+	marches := work.marches[:width]
+	for i := range marches {
+		s.begin(&marches[i], x0+i, work, i*work.stride)
 	}
+	v := s.view
+	left := width
 	for k, l := range s.levels {
 		from, to := max(v.starts[k], s.first), v.starts[k+1]
-		if from >= to {
+		if from >= to || left == 0 {
 			continue
 		}
-		m.level(k, l, v.depths[from:to], v.inverses[from:to], s.air.fog[from:to], s.air.mist[from:to])
-		if m.edge <= 0 {
-			break
-		}
-		// No ground further away can reach over what is drawn.
-		if min(m.horizon, m.horizon+((m.eye-s.ceiling)*v.inverses[to-1])>>(heightBits+inverseBits-screenBits)) >= m.edge {
-			break
+		left -= s.walk(marches, k, l, from, to)
+		for i := range marches {
+			m := &marches[i]
+			// No ground further away can reach over what is drawn.
+			if !m.over && min(m.horizon, m.horizon+((m.eye-s.ceiling)*v.inverses[to-1])>>(heightBits+inverseBits-screenBits)) >= m.edge {
+				m.over = true
+				left--
+			}
 		}
 	}
-	ray := ray{x: x, dirX: rayX, dirZ: rayZ, glare: glare}
-	s.skyColumn(ray, sums, max(m.edge, 0))
-	if m.isWet {
-		s.mirrorColumn(ray, sums, work, int(max(m.edge, 0)>>screenBits))
+	for i := range marches {
+		m := &marches[i]
+		ray := ray{x: x0 + i, dirX: m.rayX, dirZ: m.rayZ, glare: s.glareX[x0+i]}
+		s.skyColumn(ray, m.sums, max(m.edge, 0))
+		if m.isWet {
+			s.mirrorColumn(ray, m, int(max(m.edge, 0)>>screenBits))
+		}
 	}
+}
+
+// begin puts a march at the eye, before the column x, whose rows are at a place of the work space.
+func (s *scene) begin(m *march, x int, work *strip, at int) {
+	height := s.view.height
+	sums := work.sums[at:][:height]
+	clear(sums)
+	rayX, rayZ := s.rayOf(x)
+	*m = march{
+		sums: sums, wet: work.wet[at:][:height], mirror: work.mirror[at:][:height], spots: &work.spots, low: &s.air.low,
+		eye: s.eye, horizon: s.horizon, x: s.x, z: s.z, rayX: rayX, rayZ: rayZ,
+		fogColour: blend(s.air.distant, s.air.glare, s.glareX[x]),
+		edge:      int64(height) << screenBits, gloss: uint64(float64(s.world.look.mirror * 256)),
+	}
+}
+
+// walk takes all marches through the samples of one level, and answers how many came to their end.
+func (s *scene) walk(marches []march, k int, l *level, from, to int) (ended int) {
+	v := s.view
+	for start := from; start < to; start += groupSamples {
+		end := min(start+groupSamples, to)
+		depths, inverses, fog, mist := v.depths[start:end], v.inverses[start:end], s.air.fog[start:end], s.air.mist[start:end]
+		for i := range marches {
+			m := &marches[i]
+			if m.over {
+				continue
+			}
+			if m.hides(k, l, depths[0], depths[len(depths)-1], inverses[0], inverses[len(inverses)-1]) {
+				m.seen = false
+				continue
+			}
+			m.look(k, l, depths, inverses, fog, mist)
+			m.group(l, depths, inverses)
+			if m.edge <= 0 {
+				m.over = true
+				ended++
+			}
+		}
+	}
+	return ended
 }
 
 // rayOf is the direction of column x: its step on the map per depth, with rayBits.
@@ -89,6 +130,8 @@ type march struct {
 	last  packed
 	seen  bool
 	isWet bool
+	// over says that nothing further away is seen.
+	over bool
 	// upper and lower are the first and last row of the stretch of mirrored ground under way; none where lower < upper.
 	upper, lower int64
 
@@ -110,22 +153,6 @@ const (
 	spotToHeight = 6 + 16 - heightBits
 	seaHeight    = int64(seaLevel) << heightBits
 )
-
-// level walks the samples of one level.
-func (m *march) level(k int, l *level, depths, inverses []int64, fog, mist []uint64) {
-	for start := 0; start < len(depths); start += groupSamples {
-		end := min(start+groupSamples, len(depths))
-		if m.hides(k, l, depths[start], depths[end-1], inverses[start], inverses[end-1]) {
-			m.seen = false
-			continue
-		}
-		m.look(k, l, depths[start:end], inverses[start:end], fog[start:end], mist[start:end])
-		m.group(l, depths[start:end], inverses[start:end])
-		if m.edge <= 0 {
-			return
-		}
-	}
-}
 
 // groupSamples is how many samples are looked at together: few enough to lie within two blocks either way.
 const groupSamples = 8

@@ -121,9 +121,7 @@ func (r *Renderer) draw(dst media.Frame, s *scene) (drawing, turning time.Durati
 		started := time.Now()
 		x0 := i * stripWidth
 		width := min(stripWidth, dst.Width-x0)
-		for column := range width {
-			s.column(x0+column, work, work.sums[column*work.stride:][:dst.Height])
-		}
+		s.columns(x0, width, work)
 		middle := time.Now()
 		work.planes(dst, x0, width)
 		drawn.Add(int64(middle.Sub(started)))

@@ -130,18 +130,19 @@ func (m *march) reflectRow(row int64, colour packed) {
 }
 
 // mirrorColumn adds to the water of a column what it mirrors, moved by ripples. skyEnd is the number of rows that are sky alone.
-func (s *scene) mirrorColumn(r ray, sums []packed, work *strip, skyEnd int) {
+func (s *scene) mirrorColumn(r ray, m *march, skyEnd int) {
+	sums := m.sums
 	horizonRow := int(s.horizon >> screenBits)
 	rows := s.view.height
 	sky := s.skyOf(r)
-	for y, weight := range work.wet[:rows] {
+	for y, weight := range m.wet[:rows] {
 		if weight>>8 == 0 {
 			continue
 		}
 		slope := s.rippleAt(r, y)
 		moved := y + int(slope*s.water.swing[y]>>11)
 		moved = max(min(moved, rows-1), 0)
-		mirrored := work.mirror[moved]
+		mirrored := m.mirror[moved]
 		if mirrored == 0 {
 			row := min(2*horizonRow-moved, horizonRow-1, rows-1)
 			if row >= 0 && row < skyEnd {
