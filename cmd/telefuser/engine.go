@@ -55,7 +55,6 @@ func serveEngine(ctx context.Context, p pipeline.Pipeline, d engineDevices, trou
 		p = troubled{p, trouble}
 	case len(d.uuids) > 0:
 		readings := newEngineReadings(d, p)
-		defer readings.close()
 		c.ReadDevices, c.DeviceMemory = readings.read, readings.memory
 	}
 	return engine.Serve(ctx, p, c)

@@ -12,8 +12,9 @@ import (
 type engineReadings struct {
 	devices engineDevices
 	// user is nil where the pipeline does not know what it holds.
-	user    pipeline.MemoryUser
-	monitor *gpu.Monitor // nil where there is no NVML
+	user pipeline.MemoryUser
+	// monitor is nil where there is no NVML. It lives as long as the process: to close it might wait for a card that is gone.
+	monitor *gpu.Monitor
 	// overhead is what the driver holds of each GPU for this process beside what the pipeline has allocated; nil where unknown.
 	overhead []atomic.Pointer[int64]
 }
@@ -25,12 +26,6 @@ func newEngineReadings(d engineDevices, p pipeline.Pipeline) *engineReadings {
 		r.monitor = monitor
 	}
 	return r
-}
-
-func (r *engineReadings) close() {
-	if r.monitor != nil {
-		r.monitor.Close()
-	}
 }
 
 // read asks NVML, which may take a while, and keeps what it says of memory.

@@ -1,6 +1,20 @@
 package engine
 
-import "testing"
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestServerDoesNotWaitForAHangingTool: a driver whose card is gone may never answer again.
+func TestServerDoesNotWaitForAHangingTool(t *testing.T) {
+	var beside sync.WaitGroup
+	hangs := make(chan struct{})
+	beside.Go(func() { <-hangs })
+	waitFor(&beside, time.Millisecond) // it is back, so the test goes on
+	close(hangs)
+	waitFor(&beside, time.Hour)
+}
 
 func TestPhaseTellsMeansAndPeaksOfWhatIsKnown(t *testing.T) {
 	reading := func(clock, temperature uint32, watts float64) DeviceReading {

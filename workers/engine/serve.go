@@ -74,7 +74,7 @@ func Serve(ctx context.Context, p pipeline.Pipeline, cfg ServeConfig) error {
 	beside.Go(s.probeWhileIdle)
 	defer func() {
 		stop(nil)
-		beside.Wait()
+		waitFor(&beside, flushGrace)
 	}()
 	g := grpc.NewServer(
 		grpc.MaxRecvMsgSize(messageBytesMax), grpc.MaxSendMsgSize(messageBytesMax),
@@ -94,6 +94,21 @@ func Serve(ctx context.Context, p pipeline.Pipeline, cfg ServeConfig) error {
 		err = cause
 	}
 	return errors.Join(err, s.closeAll(context.WithoutCancel(ctx)))
+}
+
+// waitFor waits for what runs beside the server, but not for a driver's tool that hangs: the process ends anyway.
+func waitFor(beside *sync.WaitGroup, most time.Duration) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		beside.Wait()
+	}()
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+	}
 }
 
 // watchDevices ends the server when a device is lost while nobody works on it.
