@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -207,7 +208,7 @@ func TestStreamServeAsScriptsStartIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(media.Stop)
-	serve := start(t, spawn{name: "stream-serve", path: program(t), dir: dir, args: []string{"stream-serve", "terrain", "--livekit-url", media.URL,
+	serve := start(t, spawn{name: "stream-serve", path: program(t), dir: dir, env: []string{"TF_MODEL_ZOO_PATH=/path/to/model_zoo", "CUDA_VISIBLE_DEVICES=0,1,2,3"}, args: []string{"stream-serve", "terrain", "--livekit-url", media.URL,
 		"--livekit-api-key", "devkey", "--livekit-api-secret", "secret", "--num-workers", "1", "--worker-gpu-map", "0", "--max-sessions-per-worker", "2",
 		"--port", "0", "--control-idle-timeout", "10", "--skip-validation", "--data-dir", filepath.Join(dir, "data")}})
 	c := liveClient{base: lineOf(t, serve, "ready")}
@@ -224,6 +225,10 @@ func TestStreamServeAsScriptsStartIt(t *testing.T) {
 		if !bytes.Contains(health, []byte(word)) {
 			t.Errorf("health lacks %s: %s", word, health)
 		}
+	}
+	if curl, err := exec.LookPath("curl"); err == nil { // as a script waits for it
+		run(t, spawn{name: "script", path: "sh", args: []string{"-ec", `for word in '"ready":true' '"workers_idle":1' '"workers_failed":0'; do
+			"$0" -fsS --retry 20 --retry-connrefused "$1/v1/service/health" | grep -q "$word"; done`, curl, c.base}})
 	}
 	// The workload of the scripts, shortened: bounded, lossless, confirmed by the client.
 	ticket := c.must(t, 200, "POST", "/v1/stream/sessions", fields{"identity": "aiperf-1", "prompt": "islands",

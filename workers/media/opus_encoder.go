@@ -20,7 +20,7 @@ const (
 	opusForAudio      = 2049
 	opusSetBitrate    = 4002
 	opusSetComplexity = 4010
-	// opusComplexity costs a tenth of a core at most; more is not heard at these rates.
+	// opusComplexity is the middle of 0 to 10: BenchmarkOpusFrame says what it costs.
 	opusComplexity = 5
 	// opusBytesMax is the longest packet that libopus recommends room for.
 	opusBytesMax = 4000

@@ -159,3 +159,18 @@ func TestPartsOfASoundAreTheWhole(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkOpusFrame encodes 20 ms of sound.
+func BenchmarkOpusFrame(b *testing.B) {
+	e := newOpus(b, 1)
+	sound := tone(1, 440)
+	for i, v := range sound.PCM { // a tone alone is too easy
+		sound.PCM[i] = v/2 + int16(uint32(i)*2654435761>>18)
+	}
+	for i := 0; b.Loop(); i++ {
+		at := i % 50 * media.OpusFrameMoments
+		if _, err := e.Encode(sound.PCM[at : at+media.OpusFrameMoments]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
