@@ -76,7 +76,7 @@ func (t *Terrain) Open(ctx context.Context, req Request) (Session, error) {
 	if err := s.start(ctx, req, t); err != nil {
 		return nil, terrainError(err)
 	}
-	if err := t.schedule(s); err != nil {
+	if err := t.schedule(s); err != nil { //nolint:contextcheck // the stages outlive the call
 		return nil, errors.Join(err, terrainError(s.release()))
 	}
 	if wantsSound(req) {
