@@ -21,6 +21,9 @@ const debugHeaderTimeout = 5 * time.Second
 func newRegistry(p *parts) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), p.records.Collector())
+	if gpus := shownGPUs(p.cfg); gpus != nil {
+		registry.MustRegister(gpus)
+	}
 	return registry
 }
 

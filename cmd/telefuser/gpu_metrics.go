@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"telefuser/workers/engine"
+	"telefuser/internal/config"
 	"telefuser/workers/gpu"
 )
 
@@ -70,34 +68,18 @@ func (c gpuCollector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// showGPUs adds the gauges of the engines' GPUs to a process's metrics. Without NVML, or a driver, there is nothing to show, and a second
-// worker of a process adds nothing.
-func showGPUs(metrics prometheus.Registerer, engines []engine.Config) error {
-	var ids []string
-	for _, e := range engines {
-		ids = append(ids, e.Devices...)
-	}
-	if len(ids) == 0 {
+// shownGPUs shows the GPUs of this machine where the settings give any to engines; nil where they do not, or nothing can be known.
+func shownGPUs(c config.Config) prometheus.Collector {
+	if c.Worker.GPUs+c.Worker.GPUMap+c.Stream.WorkerGPUMap == "" {
 		return nil
 	}
 	all, err := gpu.Inventory(context.Background())
 	if err != nil {
-		return nil //nolint:nilerr // the engines say so, with what follows from it
+		return nil // the engines say so, with what follows from it
 	}
 	monitor, err := gpu.OpenMonitor() // it lives as long as the process
 	if err != nil {
-		return nil //nolint:nilerr // nothing is known
-	}
-	c := gpuCollector{read: monitor.Read}
-	for _, id := range ids {
-		if info, err := findDevice(all, id); err == nil && !slices.ContainsFunc(c.devices, func(d gpu.DeviceInfo) bool { return d.UUID == info.UUID }) {
-			c.devices = append(c.devices, info)
-		}
-	}
-	err = metrics.Register(c)
-	var taken prometheus.AlreadyRegisteredError
-	if errors.As(err, &taken) {
 		return nil
 	}
-	return err
+	return gpuCollector{devices: all, read: monitor.Read}
 }

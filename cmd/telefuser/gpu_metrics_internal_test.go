@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"telefuser/workers/engine"
+	"telefuser/internal/config"
 	"telefuser/workers/gpu"
 )
 
@@ -43,13 +43,11 @@ func TestGPUMetricsHaveGaps(t *testing.T) {
 
 func TestNoGPUHasNoMetrics(t *testing.T) {
 	withoutDriver(t)
-	r := prometheus.NewRegistry()
-	for _, engines := range [][]engine.Config{nil, {{}}, {{Devices: []string{"0"}}}} {
-		if err := showGPUs(r, engines); err != nil {
-			t.Error(err)
+	var c config.Config
+	for _, value := range []string{"", "0"} {
+		c.Worker.GPUs = value
+		if got := shownGPUs(c); got != nil {
+			t.Errorf("GPUs %q: %v", value, got)
 		}
-	}
-	if got, err := r.Gather(); err != nil || len(got) > 0 {
-		t.Errorf("%v, %v", got, err)
 	}
 }

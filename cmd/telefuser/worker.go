@@ -85,9 +85,6 @@ func newWorker(p *parts, name string, metrics prometheus.Registerer, dieAt worke
 	if err != nil {
 		return nil, err
 	}
-	if err := showGPUs(metrics, engines); err != nil {
-		return nil, err
-	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"

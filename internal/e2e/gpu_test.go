@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"errors"
+	"io"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -124,7 +126,11 @@ func TestJobsTellOfTheirGPU(t *testing.T) {
 			if err := m.Tell(0, facts); err != nil {
 				t.Fatal(err)
 			}
-			s := gpuStack(t, m)
+			debug := "127.0.0.1:" + strconv.Itoa(freePort(t))
+			s := gpuStack(t, m, "--debug-addr", debug)
+			if got := strings.Contains(metricsOf(t, debug), `telefuser_gpu_sm_clock_hertz{gpu="0"`); got != (name == "known") {
+				t.Errorf("the clock is shown: %v", got)
+			}
 			v := s.client.make(t, quick("a coast"))
 			var manifest struct {
 				Result struct {
@@ -156,6 +162,21 @@ func TestJobsTellOfTheirGPU(t *testing.T) {
 			}
 		})
 	}
+}
+
+// metricsOf reads what a process measures.
+func metricsOf(t *testing.T, addr string) string {
+	t.Helper()
+	answer, err := http.Get("http://" + addr + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
 }
 
 // TestGPUIsSharedOnlyByThoseToldSo runs two workers of one machine, with data directories of their own, on one GPU.
