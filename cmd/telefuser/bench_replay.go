@@ -29,12 +29,11 @@ func newBenchReplayCommand() *cobra.Command {
 	flags.add(cmd)
 	cmd.Flags().StringVar(&target.URL, "url", "", "server to play on, as http://host:port; empty starts one")
 	cmd.Flags().StringVar(&target.Key, "key", "", "API key of that server")
-	cmd.Flags().IntVar(&w.Frames, "frames", w.Frames, "frames of the session, 4n+1")
+	frames := cmd.Flags().Int("frames", w.Frames, "frames of the session, 4n+1")
 	cmd.Flags().StringVar(&w.Size, "size", w.Size, "size of the picture in pixels")
 	ffmpeg := cmd.Flags().String("ffmpeg", "ffmpeg", "the ffmpeg program that decodes")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		w.Chunks = replay.ChunksOf(w.Frames)
-		return benchReplay(cmd.Context(), flags, target, w, *ffmpeg, cmd.OutOrStdout())
+		return benchReplay(cmd.Context(), flags, target, w.Cut(*frames), *ffmpeg, cmd.OutOrStdout())
 	}
 	return cmd
 }

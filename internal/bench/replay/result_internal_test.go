@@ -127,6 +127,12 @@ func TestHalfAPictureIsNone(t *testing.T) {
 	}
 }
 
+func TestAShorterWorkload(t *testing.T) {
+	if w := OneMinute(); len(w.Cut(w.Frames).Keys) != len(w.Keys) || w.Cut(45).Chunks != 3 || len(w.Cut(45).Keys) != 1 || w.Cut(45).Size != w.Size {
+		t.Errorf("%+v", w.Cut(45))
+	}
+}
+
 func TestChunksOf(t *testing.T) {
 	for frames, want := range map[int]int{1: 1, 13: 1, 14: 2, 29: 2, 30: 3, 45: 3, 957: 60} {
 		if got := ChunksOf(frames); got != want {

@@ -54,6 +54,16 @@ func OneMinute() Workload {
 	}
 }
 
+// Cut is the workload with fewer frames: its only key is held from the first frame on. It shows after the chunks that were made ahead, so there should be
+// six or more.
+func (w Workload) Cut(frames int) Workload {
+	if frames < w.Frames {
+		w.Keys = []Key{{Key: "ArrowUp"}}
+	}
+	w.Frames, w.Chunks = frames, ChunksOf(frames)
+	return w
+}
+
 // size answers width and height in pixels.
 func (w Workload) size() (width, height int, err error) {
 	if n, err := fmt.Sscanf(w.Size, "%dx%d", &width, &height); n != 2 || err != nil || width < 2 || height < 2 {
