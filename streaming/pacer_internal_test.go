@@ -266,7 +266,7 @@ func TestRate(t *testing.T) {
 
 func TestBitrateFollowsTheSize(t *testing.T) {
 	for _, c := range []struct{ configured, width, height, fps, want int }{
-		{0, 832, 480, 16, 2_555_904}, {0, 64, 64, 16, 500_000}, {0, 1920, 1088, 30, 8_000_000}, {4_000_000, 64, 64, 16, 4_000_000},
+		{0, 832, 480, 16, 1_916_928}, {0, 64, 64, 16, 500_000}, {0, 1920, 1088, 30, 8_000_000}, {4_000_000, 64, 64, 16, 4_000_000},
 	} {
 		if got := (PoolConfig{BitrateBitsPerSecond: c.configured}).bitrate(Spec{Width: c.width, Height: c.height, FPS: c.fps}); got != c.want {
 			t.Errorf("%+v: %d", c, got)

@@ -31,7 +31,7 @@ type PoolConfig struct {
 	PollEvery time.Duration
 	// ControlsPerSecondMax is the number of control messages obeyed in a second; more are dropped, counted and answered once a second: 120.
 	ControlsPerSecondMax int
-	// BitrateBitsPerSecond is the target of the encoder: two bits for five pixels, from 500,000 to 8,000,000, where it is 0.
+	// BitrateBitsPerSecond is the target of the encoder: three bits for ten pixels, from 500,000 to 8,000,000, where it is 0.
 	BitrateBitsPerSecond int
 }
 
@@ -76,7 +76,7 @@ func (c PoolConfig) Validate() error {
 
 // The bit rate of a session's picture: a good one has bitsPerPixels bits for pixelsPerBits pixels, and the largest may not take a network for itself.
 const (
-	bitsPerPixels, pixelsPerBits = 2, 5
+	bitsPerPixels, pixelsPerBits = 3, 10
 	bitrateMin, bitrateMax       = 500_000, 8_000_000
 )
 
