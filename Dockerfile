@@ -7,7 +7,7 @@ COPY . .
 ARG VERSION=unknown
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /telefuser ./cmd/telefuser
 
-# Run: Debian with the two media packages, no shell user, read-only root file system.
+# Run: Debian with the media packages, no shell user, read-only root file system.
 FROM debian:bookworm-slim
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates ffmpeg libvpx7 libopus0 \
