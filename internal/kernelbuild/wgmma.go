@@ -63,8 +63,10 @@ func wgmmaSource() string {
 		wrapper(&b, "wgmma_e4m3", fmt.Sprintf("m64n%dk32.f32.e4m3.e4m3", n), n, false, "")
 	}
 	wrapper(&b, "wgmma_rs_bf16", "m64n128k16.f32.bf16.bf16", 128, true, ", 1")
-	wrapper(&b, "wgmma_rs_e4m3", "m64n128k32.f32.e4m3.e4m3", 128, true, "")
-	wrapper(&b, "wgmma_rs_e4m3", "m64n8k32.f32.e4m3.e4m3", 8, true, "")
+	for _, n := range []int{128, 192} {
+		wrapper(&b, "wgmma_rs_e4m3", fmt.Sprintf("m64n%dk32.f32.e4m3.e4m3", n), n, true, "")
+	}
+
 	return b.String()
 }
 

@@ -112,23 +112,17 @@ func (o Attention) candidates(c *CUDA) []candidate {
 	return all
 }
 
-// attentionTile is one build of the fast kernel: keys a step, stages of K and of V, and whether
-// the sums of probabilities come from products with ones.
+// attentionTile is one build of the fast kernel: keys a step, stages of K and of V.
 type attentionTile struct {
 	d            DType
 	keys, stages int
-	ones         bool
 }
 
-func (v attentionTile) name() string {
-	if v.ones {
-		return fmt.Sprintf("%d_ones", v.keys)
-	}
-	return fmt.Sprint(v.keys)
-}
+func (v attentionTile) name() string { return fmt.Sprint(v.keys) }
 
 var attentionTiles = [...]attentionTile{ //nolint:gochecknoglobals // constant table
-	{BF16, 176, 2, false}, {BF16, 128, 2, false}, {E4M3, 192, 4, false}, {E4M3, 192, 4, true}, {E4M3, 128, 4, false},
+	{BF16, 176, 2}, {BF16, 128, 2},
+	{E4M3, 192, 4}, {E4M3, 128, 4},
 }
 
 // headMap describes tiles of rows by rowBytes of one head of a [rows][heads * 128] tensor.
@@ -143,27 +137,27 @@ func (o Attention) headMap(c *CUDA, t Tensor, rows, box int) (*gpu.TensorMap, er
 	})
 }
 
-// valueMap describes tiles of a transposed e4m3 tensor: box keys of all 128 elements of a head.
+// valueMap describes tiles of a transposed e4m3 tensor: box keys of half the elements of a head.
 func (o Attention) valueMap(c *CUDA, box int, s gpu.Swizzle) (*gpu.TensorMap, error) {
 	return c.ctx.NewTensorMap(gpu.MapSpec{
 		Type: gpu.MapU8, Addr: o.V.Dev, Swizzle: s,
 		Dims:    []int{o.Keys, HeadDim, o.Heads()},
 		Strides: []int64{int64(o.V.Stride[0]), int64(o.V.Stride[0] * HeadDim)},
-		Box:     []int{box, HeadDim, 1},
+		Box:     []int{box, HeadDim / 2, 1},
 	})
 }
 
 func (o Attention) launchOwn(c *CUDA, v attentionTile) error {
-	const queries, whole = 128, 128
+	const queries, whole, cluster = 128, 128, 2
 	tq, e1 := o.headMap(c, o.Q, o.Q.Dim(0), queries)
-	tk, e2 := o.headMap(c, o.K, o.Keys, v.keys)
+	tk, e2 := o.headMap(c, o.K, o.Keys, v.keys/cluster)
 	var tv, tv2 *gpu.TensorMap
 	var e3, e4 error
 	if o.V.Type == E4M3 {
 		tv, e3 = o.valueMap(c, whole, gpu.Swizzle128)
 		tv2, e4 = o.valueMap(c, whole/2, gpu.Swizzle64)
 	} else {
-		tv, e3 = o.headMap(c, o.V, o.Keys, v.keys)
+		tv, e3 = o.headMap(c, o.V, o.Keys, v.keys/cluster)
 		tv2 = tv
 	}
 	if err := errors.Join(e1, e2, e3, e4); err != nil {
@@ -171,9 +165,11 @@ func (o Attention) launchOwn(c *CUDA, v attentionTile) error {
 	}
 	const align, barriers = 1024, 256
 	shared := (queries+2*v.stages*v.keys)*HeadDim*o.Q.Type.Bytes() + 2*align + barriers
-	g := gpu.Grid{X: (o.Q.Dim(0) + queries - 1) / queries, Y: o.Heads(), Threads: hopperThreads, SharedBytes: shared}
+	tiles := (o.Q.Dim(0) + queries - 1) / queries
+	clusters := tiles/cluster*o.Heads() + tiles%cluster*(o.Heads()+1)/cluster // the odd tiles of two heads make one
+	g := gpu.Grid{X: cluster * clusters, Threads: hopperThreads, SharedBytes: shared}
 	return c.launch("attention", fmt.Sprintf("attention_%v_%s", o.Q.Type, v.name()), g, func(a *gpu.Args) {
-		a.Map(tq).Map(tk).Map(tv).Map(tv2).Ptr(o.O.Dev).I64(int64(o.O.Stride[0])).I32(o.Q.Dim(0)).I32(o.Keys).
+		a.Map(tq).Map(tk).Map(tv).Map(tv2).Ptr(o.O.Dev).I64(int64(o.O.Stride[0])).I32(o.Q.Dim(0)).I32(o.Keys).I32(o.Heads()).
 			F32(o.Scale * math.Log2E).F32(o.ValueScale)
 	})
 }

@@ -38,7 +38,7 @@ type BenchRow struct {
 	GBps   *float64 `json:"gb_per_s"`
 	// Error against float64 on sampled elements, where it was checked.
 	Error *float64 `json:"relative_error"`
-	// State of the GPU right after, where known.
+	// State of the GPU, where known: right after a burst, in the mean of a sustained load.
 	SMClockMHz *uint32  `json:"sm_clock_mhz"`
 	PowerWatts *float64 `json:"power_watts"`
 }
@@ -63,11 +63,12 @@ func (r BenchRow) String() string {
 
 // bench is one run of measurements.
 type bench struct {
-	ctx  context.Context //nolint:containedctx // the value lives for one call of Bench
-	c    *CUDA
-	o    BenchOptions
-	rows []BenchRow
-	seed uint64
+	ctx   context.Context //nolint:containedctx // the value lives for one call of Bench
+	c     *CUDA
+	o     BenchOptions
+	rows  []BenchRow
+	seed  uint64
+	tuned map[string][]Timing // by the product's key
 }
 
 // Bench measures the kernels at a world model's true shapes. It takes several GiB of the
@@ -121,30 +122,41 @@ func (b *bench) burst(l load) error {
 	return b.add(l, "burst", median(times))
 }
 
+// sustained takes its readings of clocks and power while the load runs.
 func (b *bench) sustained(l load) error {
 	if b.o.Sustain == 0 {
 		return nil
 	}
-	var sum time.Duration
-	n := 0
-	for start := time.Now(); time.Since(start) < b.o.Sustain; {
-		if err := b.ctx.Err(); err != nil {
-			return err
+	if err := b.ctx.Err(); err != nil {
+		return err
+	}
+	var during []*gpu.Telemetry
+	t, err := b.c.Hold(l.run, b.o.Sustain, func() {
+		if b.o.Read != nil {
+			if s := b.o.Read(); s != nil {
+				during = append(during, s)
+			}
 		}
-		t, err := b.c.Time(0, 10, l.run)
-		if err != nil {
-			return err
-		}
-		if time.Since(start) > b.o.Sustain/2 {
-			sum += t
-			n++
-		}
+	})
+	if err != nil {
+		return err
 	}
 	l.check = nil
-	return b.add(l, "sustained", sum/time.Duration(max(n, 1)))
+	return b.addRead(l, "sustained", t, during)
 }
 
 func (b *bench) add(l load, kind string, t time.Duration) error {
+	var after []*gpu.Telemetry
+	if b.o.Read != nil {
+		if s := b.o.Read(); s != nil {
+			after = append(after, s)
+		}
+	}
+	return b.addRead(l, kind, t, after)
+}
+
+// addRead adds a row with the means of some readings.
+func (b *bench) addRead(l load, kind string, t time.Duration, reads []*gpu.Telemetry) error {
 	r := BenchRow{Name: l.name, Shape: l.shape, By: l.by, Kind: kind, Time: t}
 	if l.flop > 0 {
 		v := l.flop / t.Seconds() / 1e12
@@ -154,11 +166,7 @@ func (b *bench) add(l load, kind string, t time.Duration) error {
 		v := l.bytes / t.Seconds() / 1e9
 		r.GBps = &v
 	}
-	if b.o.Read != nil {
-		if s := b.o.Read(); s != nil {
-			r.SMClockMHz, r.PowerWatts = s.SMClockMHz, s.PowerWatts
-		}
-	}
+	r.SMClockMHz, r.PowerWatts = meanReading(reads)
 	if l.check != nil {
 		e, err := l.check()
 		if err != nil {
@@ -171,6 +179,27 @@ func (b *bench) add(l load, kind string, t time.Duration) error {
 		b.o.Report(r)
 	}
 	return nil
+}
+
+// meanReading is the mean clock and power of readings that know them.
+func meanReading(reads []*gpu.Telemetry) (*uint32, *float64) {
+	var clock, watts float64
+	clocks, powers := 0, 0
+	for _, s := range reads {
+		if s.SMClockMHz != nil {
+			clock += float64(*s.SMClockMHz)
+			clocks++
+		}
+		if s.PowerWatts != nil {
+			watts += *s.PowerWatts
+			powers++
+		}
+	}
+	if clocks == 0 || powers == 0 {
+		return nil, nil
+	}
+	mhz, w := uint32(clock/float64(clocks)), watts/float64(powers)
+	return &mhz, &w
 }
 
 func median(t []time.Duration) time.Duration {

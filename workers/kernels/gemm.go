@@ -120,16 +120,33 @@ func (o Gemm) candidates(c *CUDA) []candidate {
 	return all
 }
 
-// gemmTile is one build of the fast kernel: bn columns, its stages, and the bytes that stage
-// the output. direct says that there are builds with plain stores.
+// gemmTile is one build of the fast kernel: rows and columns of its tile, stages, and the bytes
+// that stage the output and hold the epilogue's factors. box is the rows of a piece of the staged
+// output, group how many tile rows are visited together; direct says that there are builds with
+// plain stores. An a in the name: the warpgroups work on alternate tiles.
 type gemmTile struct {
-	name               string
-	bn, stages, output int
-	direct             bool
+	name            string
+	bm, bn, stages  int
+	output, factors int
+	box             int
+	warpgroups      int // consumers
+	direct          bool
+	group           int
 }
 
+// factorBytes is what one warpgroup keeps of a tile's factors: scale, gate and bias of its
+// columns, scale of its rows.
+func factorBytes(rows, columns int) int { return 10*columns + 4*rows }
+
+const piece = 64 * 128 // bytes of 64 rows of the staged output
+
 var gemmTiles = [...]gemmTile{ //nolint:gochecknoglobals // constant table
-	{"256", 256, 4, 4 * 64 * 64 * 2, true}, {"128x128", 128, 6, 4 * 64 * 64 * 2, true}, {"192", 192, 5, 2 * 64 * 64 * 2, false},
+	{"192x256", 192, 256, 3, 4 * piece, 2 * factorBytes(192, 256), 64, 2, false, 33},
+	{"128x192a", 128, 192, 4, 4 * piece, 2 * factorBytes(128, 192), 64, 2, false, 33},
+	{"160x256", 160, 256, 3, 2 * piece, 2 * factorBytes(160, 256), 32, 2, false, 13},
+	{"192x192", 192, 192, 4, 3 * piece, 3 * factorBytes(64, 192), 64, 3, false, 11},
+	{"128x256", 128, 256, 4, 2 * piece, 2 * factorBytes(64, 256), 64, 2, true, 16},
+	{"128x128a", 128, 128, 6, 2 * piece, 2 * factorBytes(128, 128), 64, 2, true, 16},
 }
 
 // direct names the build with plain stores that the output needs; "": the copy engine writes it.
@@ -153,8 +170,8 @@ func stagesShared(rows, stages int) int {
 }
 
 func (o Gemm) launchOwn(c *CUDA, v gemmTile) error {
-	const bm, rowBytes, cluster, warpgroups = 128, 128, 2, 2
-	ta, err := operandMap(c, o.A, bm/cluster, rowBytes, gpu.Swizzle128)
+	const rowBytes, cluster, warpgroup = 128, 2, 128
+	ta, err := operandMap(c, o.A, v.bm/cluster, rowBytes, gpu.Swizzle128) // each block fetches half of the shared rows
 	if err != nil {
 		return err
 	}
@@ -162,21 +179,19 @@ func (o Gemm) launchOwn(c *CUDA, v gemmTile) error {
 	if err != nil {
 		return err
 	}
-	td, shared := &gpu.TensorMap{}, stagesShared(bm+v.bn, v.stages)
+	td, shared := &gpu.TensorMap{}, stagesShared(v.bm+v.bn, v.stages)+v.factors
 	if o.direct() == "" {
-		const chunkBytes = 128 // of a row of the staged output
-		if td, err = operandMap(c, o.D, bm/warpgroups, chunkBytes, gpu.Swizzle128); err != nil {
+		if td, err = operandMap(c, o.D, v.box, rowBytes, gpu.Swizzle128); err != nil {
 			return err
 		}
 		shared += v.output
 	}
-	m, n := o.A.Dim(0), o.B.Dim(0)
-	pairs := (m + bm - 1) / bm * (((n+v.bn-1)/v.bn + 1) / cluster)
-	g := gpu.Grid{X: cluster * min(pairs, c.ctx.Multiprocessors()/cluster), Threads: hopperThreads, SharedBytes: shared}
+	pairs := (o.A.Dim(0) + v.bm - 1) / v.bm * (((o.B.Dim(0)+v.bn-1)/v.bn + 1) / cluster)
+	g := gpu.Grid{X: cluster * min(pairs, c.ctx.Multiprocessors()/cluster), Threads: (v.warpgroups + 1) * warpgroup, SharedBytes: shared}
 	return c.launch("gemm", fmt.Sprintf("gemm_%v_%s%s", o.A.Type, v.name, o.direct()), g, func(a *gpu.Args) {
 		a.Map(ta).Map(tb).Map(td)
 		o.epilogueArgs(a)
-		a.I32(m).I32(n).I32(o.A.Dim(1))
+		a.I32(o.A.Dim(0)).I32(o.B.Dim(0)).I32(o.A.Dim(1)).I32(v.group)
 	})
 }
 

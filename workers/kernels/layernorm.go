@@ -7,25 +7,54 @@ import (
 	"telefuser/workers/gpu"
 )
 
-// Kernels with a row in registers have at most walkThreads threads with two or six vectors of
-// eight elements each; columnsMax is the longest row that they take.
+// columnsMax is the longest row that kernels with a row in registers take.
+const columnsMax = 8 * 8 * 8 * 32
+
+// rowShape is one build of a kernel with a row in registers: warps that share a row, vectors of
+// eight elements a thread, threads of a block.
+type rowShape struct{ warps, vectors, threads int }
+
+func (s rowShape) String() string { return fmt.Sprintf("%dx%d", s.warps, s.vectors) }
+
+// columns is the longest row that fits.
+func (s rowShape) columns() int { return s.warps * 32 * s.vectors * 8 }
+
+// Builds that are not for rows of a model's usual width.
+var shortRow, longRow = rowShape{1, 4, 128}, rowShape{8, 8, 256} //nolint:gochecknoglobals // constants
+
+// rowGrid picks the first build that a row of so many columns fits, and shapes its launch.
+func rowGrid(rows, columns int, shapes ...rowShape) (string, gpu.Grid) {
+	const warp = 32
+	s := shapes[len(shapes)-1]
+	for _, x := range shapes {
+		if columns <= x.columns() {
+			s = x
+			break
+		}
+	}
+	each := s.threads / (warp * s.warps)
+	return s.String(), gpu.Grid{X: (rows + each - 1) / each, Threads: s.threads}
+}
+
+// Kernels whose blocks stay and walk over rows have at most walkThreads threads with two vectors
+// of eight elements each; three such blocks fit on a multiprocessor.
 const (
 	walkThreads = 320
-	columnsMax  = 6 * 8 * walkThreads
+	walkBlocks  = 3
+	walkColumns = 2 * 8 * walkThreads
 )
 
-// walk shapes a launch of a kernel whose blocks stay and walk over rows: vectors of eight
-// elements a thread, and as many blocks as fit on the GPU at once, resident being how many of
-// walkThreads fit on a multiprocessor.
-func (c *CUDA) walk(rows, columns, resident int) (vectors int, g gpu.Grid) {
-	const narrow = 2 * 8 * walkThreads
-	vectors = 2
-	if columns > narrow {
-		vectors = 6
+// walkGrid picks between the builds with a row in registers and the one whose blocks walk over rows,
+// with so many stages of rows of a type under way, and shapes the launch.
+func (c *CUDA) walkGrid(rows, columns, stages int, t DType) (string, gpu.Grid) {
+	if columns <= shortRow.columns() || columns > walkColumns {
+		return rowGrid(rows, columns, shortRow, longRow)
 	}
+	const vectors, vector = 2, 8
 	threads := rowThreads(columns, vectors)
-	blocks := c.ctx.Multiprocessors() * (resident * walkThreads / threads)
-	return vectors, gpu.Grid{X: min(rows, blocks), Threads: threads}
+	return "walk", gpu.Grid{
+		X: min(rows, c.ctx.Multiprocessors()*(walkBlocks*walkThreads/threads)), Threads: threads, SharedBytes: stages * vectors * vector * t.Bytes() * threads,
+	}
 }
 
 // LayerNorm computes y = (x - mean) / sqrt(var + eps) * (base + gain) + shift for every row,
@@ -95,8 +124,12 @@ func (o LayerNorm) launch(c *CUDA) error {
 		one = 1
 	}
 	d := o.X.Dim(1)
-	vectors, g := c.walk(o.X.Dim(0), d, 2)
-	return c.launch("layernorm", fmt.Sprintf("layernorm_%v_%v_%d", o.X.Type, o.Y.Type, vectors), g, func(a *gpu.Args) {
+	stages := 4
+	if o.X.Type == F32 {
+		stages = 3
+	}
+	s, g := c.walkGrid(o.X.Dim(0), d, stages, o.X.Type)
+	return c.launch("layernorm", fmt.Sprintf("layernorm_%v_%v_%v", o.X.Type, o.Y.Type, s), g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).
 			Ptr(o.Gain.Dev).Ptr(o.Shift.Dev).F32(one).Ptr(o.Scale.Dev).I32(o.X.Dim(0)).I32(d).F32(o.Eps)
 	})

@@ -71,6 +71,17 @@ DEV float e4m3_f32(u32 b) {
   if ((b & 0x7fu) == 0x7fu) v = bits_f32(0x7fc00000u);
   return b & 0x80u ? -v : v;
 }
+DEV void unpack_e4m3(u32 x, float *v) { // four neighbours
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 890
+  u32 a, b; // pairs of f16
+  asm("{ .reg .b16 l, h; mov.b32 {l, h}, %2; cvt.rn.f16x2.e4m3x2 %0, l; cvt.rn.f16x2.e4m3x2 %1, h; }" : "=r"(a), "=r"(b) : "r"(x));
+  asm("{ .reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h; }" : "=f"(v[0]), "=f"(v[1]) : "r"(a));
+  asm("{ .reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h; }" : "=f"(v[2]), "=f"(v[3]) : "r"(b));
+#else
+#pragma unroll
+  for (int k = 0; k < 4; k++) v[k] = e4m3_f32((x >> (8 * k)) & 255u);
+#endif
+}
 
 // Element types of tensors, as template parameters.
 #define T_BF16 0
@@ -90,8 +101,7 @@ DEV void load8(const void *base, u64 i, float (&v)[8]) {
     v[4] = bf16_lo(a.z); v[5] = bf16_hi(a.z); v[6] = bf16_lo(a.w); v[7] = bf16_hi(a.w);
   } else {
     V2 a = *(const V2 *)((const u8 *)base + i);
-#pragma unroll
-    for (int k = 0; k < 4; k++) { v[k] = e4m3_f32((a.x >> (8 * k)) & 255u); v[4 + k] = e4m3_f32((a.y >> (8 * k)) & 255u); }
+    unpack_e4m3(a.x, v); unpack_e4m3(a.y, v + 4);
   }
 }
 template <int T>
@@ -118,6 +128,21 @@ DEV Raw8<T> fetch8(const void *base, u64 i) {
   else r.a = *(const V4 *)((const u16 *)base + i);
   return r;
 }
+// The same of what is read once and never again: it need not push other data out of L1.
+DEV V4 fetch_once(const void *p) {
+  V4 r; asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w) : "l"(p)); return r;
+}
+template <int T>
+DEV Raw8<T> fetch8_once(const void *base, u64 i) {
+  Raw8<T> r;
+  if constexpr (T == T_F32) {
+    V4 a = fetch_once((const float *)base + i), b = fetch_once((const float *)base + i + 4);
+    r.a = F4{bits_f32(a.x), bits_f32(a.y), bits_f32(a.z), bits_f32(a.w)};
+    r.b = F4{bits_f32(b.x), bits_f32(b.y), bits_f32(b.z), bits_f32(b.w)};
+  } else r.a = fetch_once((const u16 *)base + i);
+  return r;
+}
+DEV V4 pack8(const float (&v)[8]) { return V4{pack_bf16(v[0], v[1]), pack_bf16(v[2], v[3]), pack_bf16(v[4], v[5]), pack_bf16(v[6], v[7])}; }
 template <int T>
 DEV void unpack8(const Raw8<T> &r, float (&v)[8]) {
   if constexpr (T == T_F32) {
@@ -195,4 +220,62 @@ DEV F2 block_moments(const float (&v)[NV][8], const Share &share, int d, float *
   mean = warp_sum(part.x * share.n) * share.all;
   float off = part.x - mean;
   return F2{mean, warp_sum(part.y + share.n * off * off) * share.all};
+}
+
+// Reductions over the W warps that share a row; every thread gets the result, the same bits in
+// all of them. scratch is the group's own W floats, used once in a kernel.
+template <int W, int MAX>
+DEV float group_reduce(float v, float *scratch) {
+  v = MAX ? warp_max(v) : warp_sum(v);
+  if (W == 1) return v;
+  if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32 % W] = v;
+  asm volatile("bar.sync %0, %1;" ::"r"(threadIdx.x / (32 * W) + 1), "n"(32 * W) : "memory");
+  v = scratch[0];
+#pragma unroll
+  for (int i = 1; i < W; i++) v = MAX ? fmax2(v, scratch[i]) : v + scratch[i];
+  return v;
+}
+// Rows on their way: each thread copies its own NV vectors of the next STAGES - 1 rows that its
+// block will visit into shared memory, and reads them back itself, so no barrier is needed.
+template <int T, int NV, int STAGES>
+DEV void ring_fetch(u32 ring, const void *x, i64 xs, int row, int rows, int d, int stage) {
+  const int BYTES = T == T_F32 ? 32 : 16;
+#pragma unroll
+  for (int k = 0; k < NV; k++) {
+    int c = (k * blockDim.x + threadIdx.x) * 8;
+    if (c < d && row < rows) {
+      u32 at = ring + ((stage * NV + k) * blockDim.x + threadIdx.x) * BYTES;
+      const u8 *src = (const u8 *)x + ((u64)row * xs + c) * (BYTES / 8);
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(src) : "memory");
+      if (T == T_F32) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + 16), "l"(src + 16) : "memory");
+    }
+  }
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int T, int NV>
+DEV void ring_read(u32 ring, int stage, float (&v)[NV][8]) {
+  const int BYTES = T == T_F32 ? 32 : 16;
+#pragma unroll
+  for (int k = 0; k < NV; k++) {
+    u32 at = ring + ((stage * NV + k) * blockDim.x + threadIdx.x) * BYTES;
+    V4 a, b;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(a.x), "=r"(a.y), "=r"(a.z), "=r"(a.w) : "r"(at) : "memory");
+    if constexpr (T == T_F32) {
+      asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(b.x), "=r"(b.y), "=r"(b.z), "=r"(b.w) : "r"(at + 16) : "memory");
+      v[k][0] = bits_f32(a.x); v[k][1] = bits_f32(a.y); v[k][2] = bits_f32(a.z); v[k][3] = bits_f32(a.w);
+      v[k][4] = bits_f32(b.x); v[k][5] = bits_f32(b.y); v[k][6] = bits_f32(b.z); v[k][7] = bits_f32(b.w);
+    } else {
+      v[k][0] = bf16_lo(a.x); v[k][1] = bf16_hi(a.x); v[k][2] = bf16_lo(a.y); v[k][3] = bf16_hi(a.y);
+      v[k][4] = bf16_lo(a.z); v[k][5] = bf16_hi(a.z); v[k][6] = bf16_lo(a.w); v[k][7] = bf16_hi(a.w);
+    }
+  }
+}
+DEV u32 shared_u32(const void *p) {
+  u32 a; asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(a) : "l"(p)); return a;
+}
+// The largest magnitude among eight bf16.
+DEV u32 top_bf16(u32 top, const V4 &x) {
+  asm("{ .reg .b32 a, b, c, d; abs.bf16x2 a, %1; abs.bf16x2 b, %2; abs.bf16x2 c, %3; abs.bf16x2 d, %4;\n"
+      " max.bf16x2 a, a, b; max.bf16x2 c, c, d; max.bf16x2 a, a, c; max.bf16x2 %0, %0, a; }" : "+r"(top) : "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w));
+  return top;
 }

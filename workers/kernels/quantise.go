@@ -32,8 +32,8 @@ func (o Quantise) reference() {
 
 func (o Quantise) launch(c *CUDA) error {
 	d := o.X.Dim(1)
-	vectors, g := c.walk(o.X.Dim(0), d, 4)
-	return c.launch("quantise", fmt.Sprintf("quantise_bf16_%d", vectors), g, func(a *gpu.Args) {
+	s, g := rowGrid(o.X.Dim(0), d, shortRow, rowShape{1, 20, 128}, rowShape{4, 14, 128}, longRow)
+	return c.launch("quantise", fmt.Sprintf("quantise_bf16_%v", s), g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).Ptr(o.Scale.Dev).I32(o.X.Dim(0)).I32(d)
 	})
 }

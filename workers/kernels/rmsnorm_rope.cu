@@ -8,83 +8,120 @@
 // column (the rest). Its slot is state[2] + (state[1] - state[2] + t) mod (state[3] - state[2]).
 // state lies in device memory, so that a captured graph serves every position of the ring.
 //
-// Blocks stay and walk over tokens, as in layernorm.cu.
-template <int OUT, int NV>
-DEV void rmsnorm_rope(const void *x, i64 xs, const float *weight, const F2 *table, const int *state, void *y, int ring, int tokens, int d,
-                      int gh, int gw, int pf, int ph, float eps, float factor) {
+// Blocks stay and walk over tokens, as in layernorm.cu. A thread's columns are the same part of
+// every head it touches, so four (cos, sin) a token serve all of them: blockDim is a multiple of 16.
+struct Place { int frame, line, col; };
+DEV void turns(F2 (&cs)[4], const F2 *table, const Place &at, int pair, int pf, int ph) {
+#pragma unroll
+  for (int j = 0; j < 4; j++) cs[j] = table[(u64)(pair + j < pf ? at.frame : pair + j < pf + ph ? at.line : at.col) * 64 + pair + j];
+}
+DEV void rotate(float (&v)[8], const float (&w)[8], const F2 (&cs)[4], float inv) {
+#pragma unroll
+  for (int j = 0; j < 4; j++) {
+    float a = v[2 * j] * inv * w[2 * j], b = v[2 * j + 1] * inv * w[2 * j + 1];
+    v[2 * j] = a * cs[j].x - b * cs[j].y;
+    v[2 * j + 1] = a * cs[j].y + b * cs[j].x;
+  }
+}
+template <int OUT, int STAGES>
+DEV void rmsnorm_rope_walk(const void *x, i64 xs, const float *weight, const F2 *table, const int *state, void *y, int ring_on, int tokens, int d,
+                           int gh, int gw, int pf, int ph, float eps, float factor) {
+  extern __shared__ __attribute__((aligned(16))) u8 ring_raw[];
   __shared__ float scratch[2][32];
-  extern __shared__ __attribute__((aligned(16))) float factors[]; // the weight; a thread reads what it wrote
-  float v[NV][8];
-  Raw8<T_BF16> next[NV];
+  const int NV = 2;
+  float v[NV][8], w[NV][8];
+  u32 ring = shared_u32(ring_raw);
+#pragma unroll
+  for (int s = 0; s < STAGES - 1; s++) ring_fetch<T_BF16, NV, STAGES>(ring, x, xs, blockIdx.x + s * gridDim.x, tokens, d, s);
 #pragma unroll
   for (int k = 0; k < NV; k++) {
     int c = (k * blockDim.x + threadIdx.x) * 8;
-    if (c < d) {
-#pragma unroll
-      for (int j = 0; j < 8; j++) factors[c + j] = weight[c + j];
-      next[k] = fetch8<T_BF16>(x, (u64)blockIdx.x * xs + c);
-    }
+    if (c < d) load8<T_F32>(weight, c, w[k]);
   }
   // Where a token stands moves by the same step from one of the block's tokens to the next:
   // additions with carries, where divisions would cost more than the rest.
   float n = 1.f / (float)d;
-  int first = state[2], end = state[3], round = 0, t0 = blockIdx.x, dt = gridDim.x;
-  int frame = state[0] + t0 / (gh * gw), r = t0 / gw % gh, col = t0 % gw;
-  int dframe = dt / (gh * gw), dr = dt / gw % gh, dcol = dt % gw;
-  int slot = ring ? first + (state[1] - first + t0) % (end - first) : t0, dslot = ring ? dt % (end - first) : dt;
+  int first = state[2], end = state[3], round = 0, stage = 0, t0 = blockIdx.x, dt = gridDim.x, pair = threadIdx.x * 4 % 64;
+  Place at = {state[0] + t0 / (gh * gw), t0 / gw % gh, t0 % gw}, step = {dt / (gh * gw), dt / gw % gh, dt % gw};
+  int slot = ring_on ? first + (state[1] - first + t0) % (end - first) : t0, dslot = ring_on ? dt % (end - first) : dt;
   for (int t = t0; t < tokens; t += dt, round ^= 1) {
-    F2 cs[NV][4];
+    F2 cs[4];
+    turns(cs, table, at, pair, pf, ph);
+    asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
+    ring_read<T_BF16, NV>(ring, stage, v);
+    ring_fetch<T_BF16, NV, STAGES>(ring, x, xs, t + (STAGES - 1) * dt, tokens, d, stage == 0 ? STAGES - 1 : stage - 1);
+    stage = stage == STAGES - 1 ? 0 : stage + 1;
     float sq = 0.f;
 #pragma unroll
-    for (int k = 0; k < NV; k++) {
-      int c = (k * blockDim.x + threadIdx.x) * 8;
-      if (c < d) {
-        unpack8<T_BF16>(next[k], v[k]);
+    for (int k = 0; k < NV; k++)
+      if ((k * blockDim.x + threadIdx.x) * 8 < d)
 #pragma unroll
         for (int j = 0; j < 8; j++) sq += v[k][j] * v[k][j];
-        if (t + (int)gridDim.x < tokens) next[k] = fetch8<T_BF16>(x, (u64)(t + gridDim.x) * xs + c);
-        // Four pairs are 32 bytes of the table's row of one axis, seldom of two.
-        int pair = c % 128 / 2;
-        const F4 *lo = (const F4 *)(table + (u64)(pair < pf ? frame : pair < pf + ph ? r : col) * 64 + pair);
-        F4 a = lo[0], b = lo[1];
-        cs[k][0] = F2{a.x, a.y}; cs[k][1] = F2{a.z, a.w}; cs[k][2] = F2{b.x, b.y}; cs[k][3] = F2{b.z, b.w};
-        if ((pair < pf && pair + 3 >= pf) || (pair < pf + ph && pair + 3 >= pf + ph)) {
-#pragma unroll
-          for (int j = 1; j < 4; j++) cs[k][j] = table[(u64)(pair + j < pf ? frame : pair + j < pf + ph ? r : col) * 64 + pair + j];
-        }
-      }
-    }
-    float inv = rsqrt1(block_reduce<0>(sq, scratch[round]) * n + eps);
+    float inv = rsqrt1(block_reduce<0>(sq, scratch[round]) * n + eps) * factor;
 #pragma unroll
     for (int k = 0; k < NV; k++) {
       int c = (k * blockDim.x + threadIdx.x) * 8;
       if (c < d) {
-        float w[8];
-        load8<T_F32>(factors, c, w);
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-          float a = v[k][2 * j] * inv * w[2 * j], b = v[k][2 * j + 1] * inv * w[2 * j + 1];
-          v[k][2 * j] = (a * cs[k][j].x - b * cs[k][j].y) * factor;
-          v[k][2 * j + 1] = (a * cs[k][j].y + b * cs[k][j].x) * factor;
-        }
+        rotate(v[k], w[k], cs, inv);
         store8<OUT>(y, (u64)slot * d + c, v[k]);
       }
     }
-    col += dcol; r += dr; frame += dframe; slot += dslot;
-    if (col >= gw) { col -= gw; r++; }
-    if (r >= gh) { r -= gh; frame++; }
-    if (ring && slot >= end) slot -= end - first;
+    at.col += step.col; at.line += step.line; at.frame += step.frame; slot += dslot;
+    if (at.col >= gw) { at.col -= gw; at.line++; }
+    if (at.line >= gh) { at.line -= gh; at.frame++; }
+    if (ring_on && slot >= end) slot -= end - first;
   }
 }
-#define RMSNORM_ROPE(name, OUT, NV)                                                                                               \
-  extern "C" __global__ void __launch_bounds__(320, NV == 2 ? 3 : 1) name(const void *x, i64 xs, const float *weight, const F2 *table,              \
-      const int *state, void *y, int ring, int tokens, int d, int gh, int gw, int pf, int ph, float eps, float factor) {          \
-    rmsnorm_rope<OUT, NV>(x, xs, weight, table, state, y, ring, tokens, d, gh, gw, pf, ph, eps, factor);                          \
+// A token a group of W warps, its row in registers as it was read.
+template <int OUT, int W, int NV>
+DEV void rmsnorm_rope_row(const void *x, i64 xs, const float *weight, const F2 *table, const int *state, void *y, int ring, int tokens, int d,
+                          int gh, int gw, int pf, int ph, float eps, float factor) {
+  __shared__ float scratch[32];
+  const int T = 32 * W;
+  int i = threadIdx.x % T, group = threadIdx.x / T, t = blockIdx.x * (blockDim.x / T) + group;
+  if (t >= tokens) return;
+  Raw8<T_BF16> raw[NV];
+#pragma unroll
+  for (int k = 0; k < NV; k++) {
+    int c = (k * T + i) * 8;
+    if (c < d) raw[k] = fetch8_once<T_BF16>(x, (u64)t * xs + c);
   }
-RMSNORM_ROPE(rmsnorm_rope_bf16_2, T_BF16, 2)
-RMSNORM_ROPE(rmsnorm_rope_e4m3_2, T_E4M3, 2)
-RMSNORM_ROPE(rmsnorm_rope_bf16_6, T_BF16, 6)
-RMSNORM_ROPE(rmsnorm_rope_e4m3_6, T_E4M3, 6)
+  int first = state[2], end = state[3], slot = ring ? first + (state[1] - first + t) % (end - first) : t;
+  F2 cs[4];
+  turns(cs, table, Place{state[0] + t / (gh * gw), t / gw % gh, t % gw}, i * 4 % 64, pf, ph);
+  float v[8], sq = 0.f;
+#pragma unroll
+  for (int k = 0; k < NV; k++)
+    if ((k * T + i) * 8 < d) {
+      unpack8<T_BF16>(raw[k], v);
+#pragma unroll
+      for (int j = 0; j < 8; j++) sq += v[j] * v[j];
+    }
+  float inv = rsqrt1(group_reduce<W, 0>(sq, scratch + group * W) / (float)d + eps) * factor;
+#pragma unroll
+  for (int k = 0; k < NV; k++) {
+    int c = (k * T + i) * 8;
+    if (c < d) {
+      float w[8];
+      unpack8<T_BF16>(raw[k], v);
+      load8<T_F32>(weight, c, w);
+      rotate(v, w, cs, inv);
+      store8<OUT>(y, (u64)slot * d + c, v);
+    }
+  }
+}
+#define RMSNORM_ROPE(name, WHAT, THREADS, BLOCKS)                                                                                 \
+  extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) name(const void *x, i64 xs, const float *weight, const F2 *table, \
+      const int *state, void *y, int ring, int tokens, int d, int gh, int gw, int pf, int ph, float eps, float factor) {          \
+    WHAT(x, xs, weight, table, state, y, ring, tokens, d, gh, gw, pf, ph, eps, factor);                                           \
+  }
+#define COMMA ,
+#define RMSNORM_ROPES(T, OUT)                                                           \
+  RMSNORM_ROPE(rmsnorm_rope_##T##_walk, rmsnorm_rope_walk<OUT COMMA 4>, 320, 3)          \
+  RMSNORM_ROPE(rmsnorm_rope_##T##_1x4, rmsnorm_rope_row<OUT COMMA 1 COMMA 4>, 128, 8)   \
+  RMSNORM_ROPE(rmsnorm_rope_##T##_8x8, rmsnorm_rope_row<OUT COMMA 8 COMMA 8>, 256, 3)
+RMSNORM_ROPES(bf16, T_BF16)
+RMSNORM_ROPES(e4m3, T_E4M3)
 
 // The values' way into the cache. bf16: rows as they are, [slots][heads * 128].
 extern "C" __global__ void __launch_bounds__(1024) store_values_bf16(const void *x, i64 xs, const int *state, void *y, int d, float factor) {

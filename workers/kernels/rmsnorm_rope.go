@@ -107,9 +107,8 @@ func (o RMSNormRoPE) launch(c *CUDA) error {
 	if o.InRing {
 		ring = 1
 	}
-	vectors, g := c.walk(o.X.Dim(0), d, 3)
-	g.SharedBytes = 4 * d
-	return c.launch("rmsnorm_rope", fmt.Sprintf("rmsnorm_rope_%v_%d", o.Y.Type, vectors), g, func(a *gpu.Args) {
+	s, g := c.walkGrid(o.X.Dim(0), d, 4, o.X.Type)
+	return c.launch("rmsnorm_rope", fmt.Sprintf("rmsnorm_rope_%v_%v", o.Y.Type, s), g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Weight.Dev).Ptr(o.Table.Dev).Ptr(o.State.Dev).Ptr(o.Y.Dev).
 			I32(ring).I32(o.X.Dim(0)).I32(d).I32(o.GridH).I32(o.GridW).I32(o.Axes.Frame).I32(o.Axes.Row).F32(o.Eps).F32(o.Factor)
 	})

@@ -1,5 +1,5 @@
-// Softmax of factor * x over rows, one block a row, 8 * 5 elements a thread: a row stays in
-// registers. Longer rows are read three times, the later two out of cache.
+// Softmax of factor * x over rows. W warps share a row, which stays in registers as it was read,
+// as in layernorm.cu; longer rows are read three times by a block, the later two out of cache.
 template <int T>
 DEV void softmax_long(const void *x, i64 xs, void *y, i64 ys, int d, float factor) {
   __shared__ float scratch[2][32];
@@ -24,39 +24,56 @@ DEV void softmax_long(const void *x, i64 xs, void *y, i64 ys, int d, float facto
     store8<T>(y, row * ys + c, v);
   }
 }
-template <int T>
-DEV void softmax(const void *x, i64 xs, void *y, i64 ys, int d, float factor) {
+template <int T, int W, int NV>
+DEV void softmax(const void *x, i64 xs, void *y, i64 ys, int rows, int d, float factor) {
   __shared__ float scratch[2][32];
-  if (d > (int)blockDim.x * 40) { softmax_long<T>(x, xs, y, ys, d, factor); return; }
-  u64 row = blockIdx.x;
-  float v[5][8], f = factor * 1.442695041f, top = -3.4e38f, sum = 0.f;
+  const int N = 32 * W;
+  int t = threadIdx.x % N, group = threadIdx.x / N, row = blockIdx.x * (blockDim.x / N) + group;
+  if (row >= rows) return;
+  Raw8<T> raw[NV];
+  float v[8], f = factor * 1.442695041f, top = -3.4e38f, sum = 0.f;
 #pragma unroll
-  for (int k = 0; k < 5; k++) {
-    int c = (k * blockDim.x + threadIdx.x) * 8;
-    if (c < d) {
-      load8<T>(x, row * xs + c, v[k]);
+  for (int k = 0; k < NV; k++) {
+    int c = (k * N + t) * 8;
+    if (c < d) raw[k] = fetch8_once<T>(x, (u64)row * xs + c);
+  }
 #pragma unroll
-      for (int j = 0; j < 8; j++) { v[k][j] *= f; top = fmax2(top, v[k][j]); }
+  for (int k = 0; k < NV; k++)
+    if ((k * N + t) * 8 < d) {
+      unpack8<T>(raw[k], v);
+#pragma unroll
+      for (int j = 0; j < 8; j++) top = fmax2(top, v[j] * f);
     }
-  }
-  top = block_reduce<1>(top, scratch[0]);
+  top = group_reduce<W, 1>(top, scratch[0] + group * W);
 #pragma unroll
-  for (int k = 0; k < 5; k++) {
-    int c = (k * blockDim.x + threadIdx.x) * 8;
-    if (c < d)
+  for (int k = 0; k < NV; k++)
+    if ((k * N + t) * 8 < d) {
+      unpack8<T>(raw[k], v);
 #pragma unroll
-      for (int j = 0; j < 8; j++) { v[k][j] = ex2(v[k][j] - top); sum += v[k][j]; }
-  }
-  float inv = 1.f / block_reduce<0>(sum, scratch[1]);
+      for (int j = 0; j < 8; j++) sum += ex2(v[j] * f - top);
+    }
+  float inv = 1.f / group_reduce<W, 0>(sum, scratch[1] + group * W);
 #pragma unroll
-  for (int k = 0; k < 5; k++) {
-    int c = (k * blockDim.x + threadIdx.x) * 8;
+  for (int k = 0; k < NV; k++) {
+    int c = (k * N + t) * 8;
     if (c < d) {
+      unpack8<T>(raw[k], v);
 #pragma unroll
-      for (int j = 0; j < 8; j++) v[k][j] *= inv;
-      store8<T>(y, row * ys + c, v[k]);
+      for (int j = 0; j < 8; j++) v[j] = ex2(v[j] * f - top) * inv;
+      store8<T>(y, (u64)row * ys + c, v);
     }
   }
 }
-extern "C" __global__ void __launch_bounds__(1024) softmax_f32(const void *x, i64 xs, void *y, i64 ys, int d, float factor) { softmax<T_F32>(x, xs, y, ys, d, factor); }
-extern "C" __global__ void __launch_bounds__(1024) softmax_bf16(const void *x, i64 xs, void *y, i64 ys, int d, float factor) { softmax<T_BF16>(x, xs, y, ys, d, factor); }
+#define SOFTMAX(T, TYPE, W, NV, THREADS, BLOCKS)                                                                                 \
+  extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) softmax_##T##_##W##x##NV(const void *x, i64 xs, void *y, i64 ys, \
+                                                                                         int rows, int d, float factor) {       \
+    softmax<TYPE, W, NV>(x, xs, y, ys, rows, d, factor);                                                                         \
+  }
+SOFTMAX(bf16, T_BF16, 1, 4, 128, 8)
+SOFTMAX(bf16, T_BF16, 2, 10, 128, 5)
+SOFTMAX(bf16, T_BF16, 8, 8, 256, 2)
+SOFTMAX(f32, T_F32, 1, 4, 128, 8)
+SOFTMAX(f32, T_F32, 2, 10, 128, 4)
+SOFTMAX(f32, T_F32, 8, 8, 256, 2)
+extern "C" __global__ void __launch_bounds__(1024) softmax_f32_long(const void *x, i64 xs, void *y, i64 ys, int rows, int d, float factor) { softmax_long<T_F32>(x, xs, y, ys, d, factor); }
+extern "C" __global__ void __launch_bounds__(1024) softmax_bf16_long(const void *x, i64 xs, void *y, i64 ys, int rows, int d, float factor) { softmax_long<T_BF16>(x, xs, y, ys, d, factor); }

@@ -16,7 +16,7 @@ var (
 	quick    = flag.Bool("quick", false, "small shapes and one seed, for slow tools such as compute-sanitizer")
 	only     = flag.String("only", "", "only cases whose name starts so")
 	cublaslt = flag.String("cublaslt", "", "path of libcublasLt.so.13")
-	force    = flag.String("force", "", "only this implementation, such as 'own 192', instead of all")
+	force    = flag.String("force", "", "only this implementation, such as 'own 160x256', instead of all")
 )
 
 func TestReference(t *testing.T) {
@@ -97,7 +97,7 @@ func TestGemmImplementations(t *testing.T) {
 	if *force != "" || *only != "" && !strings.HasPrefix(*only, "gemm") {
 		t.Skip("other cases are asked for")
 	}
-	names := []string{"own 192", "own 128x128"}
+	names := []string{"own 128x192a", "own 160x256", "own 192x192", "own 128x256", "own 128x128a"}
 	if *cublaslt != "" {
 		names = append(names, "cublaslt 0", "cublaslt 1")
 	}
@@ -129,7 +129,7 @@ func TestAttentionImplementations(t *testing.T) {
 	if *force != "" || *only != "" && !strings.HasPrefix(*only, "attention") {
 		t.Skip("other cases are asked for")
 	}
-	for _, n := range []string{"own 128", "own 176", "own 192", "own 192_ones"} {
+	for _, n := range []string{"own 128"} {
 		t.Run(strings.ReplaceAll(n, " ", "_"), func(t *testing.T) {
 			onGPU(t, kernels.CUDAOptions{Force: n}, "attention")
 		})
