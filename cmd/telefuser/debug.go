@@ -18,10 +18,10 @@ import (
 const debugHeaderTimeout = 5 * time.Second
 
 // newRegistry holds what every process that opened the records measures.
-func newRegistry(p *parts) *prometheus.Registry {
+func newRegistry(ctx context.Context, p *parts) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), p.records.Collector())
-	if gpus := shownGPUs(p.cfg); gpus != nil {
+	if gpus := shownGPUs(ctx, p.cfg); gpus != nil {
 		registry.MustRegister(gpus)
 	}
 	return registry

@@ -69,11 +69,11 @@ func (c gpuCollector) Collect(to chan<- prometheus.Metric) {
 }
 
 // shownGPUs shows the GPUs of this machine where the settings give any to engines; nil where they do not, or nothing can be known.
-func shownGPUs(c config.Config) prometheus.Collector {
+func shownGPUs(ctx context.Context, c config.Config) prometheus.Collector {
 	if c.Worker.GPUs+c.Worker.GPUMap+c.Stream.WorkerGPUMap == "" {
 		return nil
 	}
-	all, err := gpu.Inventory(context.Background())
+	all, err := gpu.Inventory(ctx)
 	if err != nil {
 		return nil // the engines say so, with what follows from it
 	}

@@ -46,7 +46,7 @@ func TestNoGPUHasNoMetrics(t *testing.T) {
 	var c config.Config
 	for _, value := range []string{"", "0"} {
 		c.Worker.GPUs = value
-		if got := shownGPUs(c); got != nil {
+		if got := shownGPUs(t.Context(), c); got != nil {
 			t.Errorf("GPUs %q: %v", value, got)
 		}
 	}

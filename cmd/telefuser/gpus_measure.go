@@ -91,7 +91,7 @@ func measureTogether(ctx context.Context, s *engine.Supervisor, accepts contract
 		if openErr != nil {
 			return openErr
 		}
-		defer func() { err = errors.Join(err, session.Close()) }()
+		defer func() { err = errors.Join(err, session.Close()) }() //nolint:contextcheck // a session is closed whatever became of ctx
 		if _, err := session.Next(ctx); err != nil {
 			return err
 		}

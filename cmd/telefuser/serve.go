@@ -47,7 +47,7 @@ func newServeCommand() *cobra.Command {
 
 // serve runs the API, with a worker where a pipeline is named, until ctx ends. listening is told the API's address.
 func serve(ctx context.Context, p *parts, pipelineName string, listening func(url string)) error {
-	registry := newRegistry(p)
+	registry := newRegistry(ctx, p)
 	var worker *workers.Worker
 	var ready func(context.Context) error
 	if pipelineName != "" {

@@ -36,7 +36,7 @@ func newWorkerCommand() *cobra.Command {
 	faultDir := faultDirFlag(cmd)
 	withParts(cmd, func(ctx context.Context, p *parts, args []string) error {
 		p.faultDir = *faultDir
-		registry := newRegistry(p)
+		registry := newRegistry(ctx, p)
 		w, err := newWorker(p, args[0], registry, workers.Point(*dieAt))
 		if err != nil {
 			return err
