@@ -99,3 +99,13 @@ type PanicError struct {
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("gpu: panic on the device thread: %v", e.Value)
 }
+
+// joinFirst returns the first error that is not nil: later ones follow from it.
+func joinFirst(errs ...error) error {
+	for _, e := range errs {
+		if e != nil {
+			return e
+		}
+	}
+	return nil
+}

@@ -65,13 +65,3 @@ func (r *PinnedRing) Free() error {
 	r.slots = nil
 	return first
 }
-
-// joinFirst returns the first error that is not nil: later ones follow from it.
-func joinFirst(errs ...error) error {
-	for _, e := range errs {
-		if e != nil {
-			return e
-		}
-	}
-	return nil
-}

@@ -2,8 +2,12 @@ package gpu
 
 import (
 	"context"
+	"errors"
 	"time"
 )
+
+// errNVML is what NVML refuses.
+var errNVML = errors.New("gpu: NVML")
 
 // xidPoll is how long one wait for an Xid lasts, and so how late an end is noticed.
 const xidPoll = 500 * time.Millisecond

@@ -4,14 +4,11 @@ package gpu
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
-
-var errNVML = errors.New("gpu: NVML")
 
 // goNVML reads NVML through NVIDIA's binding.
 type goNVML struct{ lib nvml.Interface }

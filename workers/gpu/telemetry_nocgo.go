@@ -4,14 +4,11 @@ package gpu
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"time"
 	"unsafe"
 )
-
-var errNVML = errors.New("gpu: NVML")
 
 // Values of NVML's enumerations.
 const (
