@@ -268,7 +268,11 @@ func (b *bench) attentions(d DType) error {
 		if err != nil {
 			return err
 		}
-		for _, k := range o.candidates(b.c) {
+		all := o.candidates(b.c)
+		if b.c.dnn != nil && b.c.dnn.attends(b.c, o) {
+			all = append(all, candidate{"cudnn", func() error { return b.c.dnn.attend(b.c, o) }})
+		}
+		for _, k := range all {
 			l := load{name: "attention " + d.String(), shape: fmt.Sprintf("%d x %d, %d heads", z[0], z[1], z[2]), by: k.name,
 				flop: 4 * float64(z[0]) * float64(z[1]) * float64(z[2]) * HeadDim, run: k.run,
 				check: func() (float64, error) { return b.checkAttention(o) }}

@@ -8,8 +8,8 @@ import (
 	"telefuser/workers/gpu"
 )
 
-// cuDNN is NVIDIA's library of convolutions, where it is there: what ours are checked against and measured beside, and what takes their
-// place where it is faster. Its graph API knows descriptors alone, each a kind and a list of attributes.
+// cuDNN is NVIDIA's library of convolutions and attention, where it is there: what our convolutions are checked against, what both are
+// measured beside, and what takes a convolution's place where it is faster. Its graph API knows descriptors alone, each a kind and a list of attributes.
 type cuDNN struct {
 	create, destroy, setStream, lastError                          gpu.Proc
 	newDescriptor, freeDescriptor, set, get, finalize, executePlan gpu.Proc
@@ -21,6 +21,7 @@ type cuDNN struct {
 const (
 	dnnPointwise, dnnConvolution, dnnEngineConfig, dnnHeuristics, dnnPlanKind = 0, 1, 3, 4, 5
 	dnnOpConvolution, dnnOpPointwise, dnnGraph, dnnVariants, dnnTensor        = 10, 13, 15, 16, 17
+	dnnOpAttention                                                            = 41
 
 	dnnTypeHandle, dnnTypeData, dnnTypeBool, dnnTypeI64, dnnTypeFloat = 0, 1, 2, 3, 4
 	dnnTypePointer, dnnTypeConvolutionMode, dnnTypeHeuristic          = 6, 7, 8

@@ -1,19 +1,10 @@
 package kernels
 
 import (
-	"errors"
 	"fmt"
 
 	"telefuser/workers/gpu"
 )
-
-// dnnPlan is a convolution of one shape as the library does it.
-type dnnPlan struct {
-	builder   dnnBuilder // its descriptors
-	plan      uintptr
-	workspace gpu.Ptr
-	epilogue  bool
-}
 
 // The names of a convolution's tensors in a variant pack.
 const (
@@ -23,63 +14,35 @@ const (
 
 // run queues a convolution: whole, or, without epilogue, the sums of products alone, which is the least that the library can be asked for.
 func (d *cuDNN) run(c *CUDA, o Conv3D, epilogue bool) error {
-	p, err := d.planOf(c, o, epilogue)
+	p, err := d.convPlan(c, o, epilogue)
 	if err != nil {
 		return err
 	}
-	if err := c.ctx.Current(); err != nil {
-		return err
-	}
-	b := dnnBuilder{d: d}
-	defer b.free()
-	pack := b.descriptor(dnnVariants, func(desc uintptr) {
-		uids, at := []int64{dnnX, dnnW, dnnY}, []gpu.Ptr{o.X.Dev, o.W.Dev, o.Y.Dev}
-		if epilogue {
-			uids, at = append(uids, dnnBias), append(at, o.Bias.Dev)
-			if !o.Residual.Absent() {
-				uids, at = append(uids, dnnResidual), append(at, o.Residual.Dev)
-			}
+	uids, at := []int64{dnnX, dnnW, dnnY}, []gpu.Ptr{o.X.Dev, o.W.Dev, o.Y.Dev}
+	if epilogue {
+		uids, at = append(uids, dnnBias), append(at, o.Bias.Dev)
+		if !o.Residual.Absent() {
+			uids, at = append(uids, dnnResidual), append(at, o.Residual.Dev)
 		}
-		dnnSet(&b, desc, 1000, dnnTypeI64, uids...)
-		dnnSet(&b, desc, 1001, dnnTypePointer, at...)
-		dnnSet(&b, desc, 1003, dnnTypePointer, p.workspace)
-	})
-	if b.err != nil {
-		return b.err
 	}
-	return d.check("cudnnBackendExecute", d.executePlan.Call(d.handle, p.plan, pack))
+	return d.execute(c, p, uids, at)
 }
 
 // supports says whether the library has a plan for the whole convolution.
 func (d *cuDNN) supports(c *CUDA, o Conv3D) bool {
-	_, err := d.planOf(c, o, true)
+	_, err := d.convPlan(c, o, true)
 	return err == nil
 }
 
-// planOf finds the plan for a shape, or remembers that there is none.
-func (d *cuDNN) planOf(c *CUDA, o Conv3D, epilogue bool) (*dnnPlan, error) {
+// convPlan is the plan for a shape.
+func (d *cuDNN) convPlan(c *CUDA, o Conv3D, epilogue bool) (*dnnPlan, error) {
 	st, ss := o.strides()
-	key := fmt.Sprintf("%v %v %v %d %d %d %v %v", o.X.Shape, o.W.Shape, o.Y.Shape, o.PadT, st, ss, epilogue, o.Residual.Absent())
-	p, known := d.plans[key]
-	if known && p == nil {
-		return nil, fmt.Errorf("%w: cuDNN has no plan for %s", ErrUnsupported, o.key())
-	}
-	if known {
-		return p, nil
-	}
-	p = &dnnPlan{builder: dnnBuilder{d: d}, epilogue: epilogue}
-	err := p.build(c, o)
-	if err != nil {
-		p.builder.free()
-		p = nil
-	}
-	d.plans[key] = p
-	return p, err
+	key := fmt.Sprintf("%s %v %d %d %d %v %v", o.key(), o.Y.Shape, o.PadT, st, ss, epilogue, o.Residual.Absent())
+	return d.planOf(c, key, func(b *dnnBuilder) []uintptr { return b.convolve(o, epilogue) })
 }
 
-// build describes the convolution: dimensions are those of a batch of one, channels, frames, rows, columns; memory has channels last.
-func (p *dnnPlan) build(c *CUDA, o Conv3D) error {
-	b := &p.builder
+// convolve describes the operations: dimensions are those of a batch of one, channels, frames, rows, columns; memory has channels last.
+func (b *dnnBuilder) convolve(o Conv3D, epilogue bool) []uintptr {
 	image := func(t Tensor) (dims, strides []int64) {
 		f, h, w, ch := int64(t.Dim(0)), int64(t.Dim(1)), int64(t.Dim(2)), int64(t.Dim(3))
 		return []int64{1, ch, f, h, w}, []int64{f * h * w * ch, 1, h * w * ch, w * ch, ch}
@@ -90,18 +53,18 @@ func (p *dnnPlan) build(c *CUDA, o Conv3D) error {
 	w := b.tensor(dnnW, dnnBF16, false, []int64{n, ch, kt, kh, kw}, []int64{kt * kh * kw * ch, 1, kh * kw * ch, kw * ch, ch})
 	dims, strides = image(o.Y)
 	y := b.tensor(dnnY, dnnBF16, false, dims, strides)
-	if !p.epilogue {
-		return p.finish(c, b.convolution(o, x, w, y))
+	if !epilogue {
+		return []uintptr{b.convolution(o, x, w, y)}
 	}
 	sums := b.tensor(dnnVirtual, dnnF32, true, dims, strides)
 	ops := []uintptr{b.convolution(o, x, w, sums)}
 	bias := b.tensor(dnnBias, dnnBF16, false, []int64{1, n, 1, 1, 1}, []int64{n, 1, n, n, n})
 	if o.Residual.Absent() {
-		return p.finish(c, append(ops, b.add(sums, bias, y))...)
+		return append(ops, b.add(sums, bias, y))
 	}
 	biased := b.tensor(dnnVirtual+1, dnnF32, true, dims, strides)
 	residual := b.tensor(dnnResidual, dnnBF16, false, dims, strides)
-	return p.finish(c, append(ops, b.add(sums, bias, biased), b.add(biased, residual, y))...)
+	return append(ops, b.add(sums, bias, biased), b.add(biased, residual, y))
 }
 
 // convolution describes y = x * w with the paddings of Conv3D.
@@ -127,27 +90,4 @@ func (b *dnnBuilder) convolution(o Conv3D, x, w, y uintptr) uintptr {
 		dnnSet(b, desc, 704, dnnTypeDescriptor, x)
 		dnnSet(b, desc, 705, dnnTypeDescriptor, y)
 	})
-}
-
-// finish makes the plan and takes its workspace.
-func (p *dnnPlan) finish(c *CUDA, ops ...uintptr) error {
-	plan, workspace := p.builder.plan(ops)
-	if p.builder.err != nil {
-		return p.builder.err
-	}
-	p.plan = plan
-	if workspace == 0 {
-		return nil
-	}
-	var err error
-	p.workspace, err = c.ctx.Alloc(workspace)
-	return err
-}
-
-func (p *dnnPlan) close(c *CUDA) error {
-	p.builder.free()
-	if p.workspace == 0 {
-		return nil
-	}
-	return errors.Join(c.stream.Synchronize(), c.ctx.Free(p.workspace))
 }
