@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -222,7 +221,7 @@ func say(t *testing.T, v *viewer.Viewer, message fields) {
 func since(t *testing.T, began time.Time, bar time.Duration, what string) {
 	t.Helper()
 	took := time.Since(began)
-	t.Log(fmt.Sprintf("%s after %s", what, took.Round(10*time.Millisecond)))
+	t.Logf("%s after %s", what, took.Round(10*time.Millisecond))
 	if took > bar {
 		t.Errorf("%s after %s, allowed are %s", what, took, bar)
 	}

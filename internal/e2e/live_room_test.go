@@ -52,7 +52,7 @@ func TestLiveARoomThatIsTakenAway(t *testing.T) {
 			s.awaitEnd(c.status, c.reason)
 			since(t, began, roomLostBar, "it had ended")
 			s.awaitIdle()
-			since(t, began, roomLostBar+time.Second, "the slot was free")
+			since(t, began, roomLostBar+3*time.Second, "the slot was free") // a busy machine takes its time over an engine's answer
 			if n := finished() - counted; n != 1 {
 				t.Errorf("%v ends are counted", n)
 			}

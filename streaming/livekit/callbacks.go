@@ -88,7 +88,8 @@ func (p *publisher) onDisconnected() {
 	case livekit.DisconnectReason_ROOM_DELETED, livekit.DisconnectReason_ROOM_CLOSED, livekit.DisconnectReason_PARTICIPANT_REMOVED:
 		p.end(streaming.EventRoomDeleted)
 	case livekit.DisconnectReason_DUPLICATE_IDENTITY:
-		p.begin(p.yieldTo)
+		us := p.room.LocalParticipant.SID() // the library forgets it with the room
+		p.begin(func() { p.yieldTo(us) })
 	default:
 		p.end(streaming.EventLost)
 	}
@@ -100,26 +101,24 @@ const (
 	yieldPause = 50 * time.Millisecond
 )
 
-// yieldTo finds out who has our place. An older epoch that came back does not keep it, and neither does a connection of our own epoch that outlived its
-// publisher: we join again and put it out. A stranger is left alone.
-func (p *publisher) yieldTo() {
+// yieldTo finds out who has our place; us is who we were in it. An older epoch that came back does not keep it, and neither does a connection of our own epoch that
+// outlived its publisher: we join again and put it out. A stranger is left alone.
+func (p *publisher) yieldTo(us string) {
 	ctx, cancel := context.WithTimeout(context.Background(), yieldFor)
 	defer cancel()
 	pause := time.NewTicker(yieldPause)
 	defer pause.Stop()
-	shown := 0
 	for ctx.Err() == nil {
-		newest, err := p.server.publisherEpoch(ctx, p.join.Room, p.join.SessionID)
-		if err != nil && ctx.Err() == nil || newest > p.join.Epoch {
-			p.end(streaming.EventReplaced)
-			return
+		who, err := p.server.publisher(ctx, p.join.Room, p.join.SessionID)
+		if err != nil && ctx.Err() == nil {
+			break
 		}
-		if newest > 0 && newest < p.join.Epoch {
-			p.end(streaming.EventLost)
-			return
-		}
-		if err == nil {
-			shown = newest
+		if who != nil && who.GetSid() != us {
+			if epoch := epochOf(who); epoch > 0 && epoch <= p.join.Epoch {
+				p.end(streaming.EventLost)
+				return
+			}
+			break
 		}
 		select {
 		case <-p.ended:
@@ -127,10 +126,6 @@ func (p *publisher) yieldTo() {
 		case <-pause.C:
 		case <-ctx.Done():
 		}
-	}
-	if shown == p.join.Epoch {
-		p.end(streaming.EventLost)
-		return
 	}
 	p.end(streaming.EventReplaced)
 }

@@ -126,16 +126,22 @@ func (s *Server) exists(ctx context.Context, room string) error {
 	return nil
 }
 
-// publisherEpoch answers the epoch of the session's publisher in the room, 0 when there is none.
-func (s *Server) publisherEpoch(ctx context.Context, room, session string) (int, error) {
+// publisher answers who is in the room as the session's publisher, nil when nobody is.
+func (s *Server) publisher(ctx context.Context, room, session string) (*livekit.ParticipantInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
 	p, err := s.rooms.GetParticipant(ctx, &livekit.RoomParticipantIdentity{Room: room, Identity: publisherIdentity(session)})
 	if err != nil {
 		if err = translate("look for the publisher", err); errors.Is(err, ErrRoomNotFound) {
-			return 0, nil
+			return nil, nil
 		}
-		return 0, err
+		return nil, err
 	}
-	return epochOf(p), nil
+	return p, nil
+}
+
+// publisherEpoch answers the epoch of the session's publisher in the room, 0 when there is none.
+func (s *Server) publisherEpoch(ctx context.Context, room, session string) (int, error) {
+	p, err := s.publisher(ctx, room, session)
+	return epochOf(p), err
 }

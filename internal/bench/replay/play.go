@@ -126,7 +126,7 @@ func (p *player) fly(ctx context.Context) error {
 	defer cancel()
 	if err := p.viewer.WaitFrames(waiting, 1); err != nil {
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // who ended it says why
+			return nil // who ended it says why
 		}
 		return err
 	}
