@@ -22,7 +22,9 @@ const (
 	partSteady  = "steady"
 )
 
-func sessionParts() []string { return []string{partStart, partControl, partLate, partJitter, partSteady} }
+func sessionParts() []string {
+	return []string{partStart, partControl, partLate, partJitter, partSteady}
+}
 
 // benchSessions is one call of the command.
 type benchSessions struct {

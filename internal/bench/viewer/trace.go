@@ -97,7 +97,7 @@ func NewClock(arrivals []Arrival) Clock {
 // Sent answers the frame that was due at a moment, to half a period; ok is false when it did not arrive.
 func (c Clock) Sent(arrivals []Arrival, due time.Time, period time.Duration) (a Arrival, ok bool) {
 	i := slices.IndexFunc(arrivals, func(a Arrival) bool {
-		return c.origin.Add(Ticks(a.Timestamp - c.first.Timestamp)).Sub(due).Abs() <= period/2
+		return c.origin.Add(Ticks(a.Timestamp-c.first.Timestamp)).Sub(due).Abs() <= period/2
 	})
 	if i < 0 {
 		return a, false
