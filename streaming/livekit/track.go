@@ -198,5 +198,32 @@ func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Dura
 		p.keys.note(begin)
 	}
 	p.frames++
+	p.smooth(ctx, begin, at)
 	return encode, p.track.send(data, p.offset+at)
+}
+
+// smoothMax is how long a frame is held back at most, so that frames leave evenly although some take longer to encode than others; smoothShare is the part of
+// the time between two frames that it may take.
+const (
+	smoothMax   = 15 * time.Millisecond
+	smoothShare = 4
+)
+
+// smooth waits until a constant time after the moment at which the frame of at is shown, which the first frame tells. Whoever is late already is not held back.
+func (p *publisher) smooth(ctx context.Context, begin time.Time, at time.Duration) {
+	if p.frames == 1 {
+		p.shown = begin.Add(-at)
+	}
+	hold := min(smoothMax, time.Second/time.Duration(smoothShare*p.join.FPS))
+	wait := min(time.Until(p.shown.Add(at+hold)), hold)
+	if wait <= 0 {
+		return
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.ended:
+	case <-ctx.Done():
+	}
 }
