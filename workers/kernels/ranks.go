@@ -41,16 +41,22 @@ func (r *Ranks) Close() error {
 	return errors.Join(errs...)
 }
 
-// meet lets every rank's later work wait for every rank's earlier work.
+// meet lets every rank's later work wait for every rank's earlier work. The first rank comes first: where its stream is being captured, that is
+// how the others join the capture.
 func (r *Ranks) meet() error {
 	for i, c := range r.cs {
+		if i > 0 {
+			if err := c.stream.WaitEvent(r.here[0]); err != nil {
+				return err
+			}
+		}
 		if err := c.stream.Record(r.here[i]); err != nil {
 			return err
 		}
 	}
 	for i, c := range r.cs {
 		for j, e := range r.here {
-			if i == j {
+			if i == j || j == 0 {
 				continue
 			}
 			if err := c.stream.WaitEvent(e); err != nil {

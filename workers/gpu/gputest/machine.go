@@ -64,7 +64,7 @@ var build = sync.OnceValues(func() (map[string][]byte, error) { //nolint:gocheck
 			return nil, fmt.Errorf("gputest: %w", err)
 		}
 		path := filepath.Join(dir, name)
-		cmd := exec.Command(cc, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-x", "c", "-", "-o", path, "-ldl")
+		cmd := exec.Command(cc, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-Wl,-Bsymbolic", "-x", "c", "-", "-o", path, "-ldl")
 		cmd.Stdin = bytes.NewReader(slices.Concat(shared, text))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("gputest: compile %s: %w\n%s", source, err, out)

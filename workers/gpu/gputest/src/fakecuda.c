@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <time.h>
 
-enum { GPUS = 8, OUT_OF_MEMORY = 2, INVALID = 1, NO_DEVICE = 100, BAD_DEVICE = 101, NOT_FOUND = 500, NOT_READY = 600, PEER_ENABLED = 704 };
+enum { GPUS = 8, OUT_OF_MEMORY = 2, INVALID = 1, NO_DEVICE = 100, BAD_DEVICE = 101, NOT_FOUND = 500, NOT_READY = 600, PEER_ENABLED = 704, UNCAPTURED = 905 };
 
 typedef struct { int ordinal, lost, hung, retained; u64 held; int peers; } Ctx;
 typedef struct { char name[64]; } Fn;
@@ -15,6 +15,9 @@ typedef struct Alloc { struct Alloc *next; Ctx *owner; u64 bytes; } Alloc;
 typedef struct { u64 srcX, srcY; u32 srcType, p0; u64 srcHost, srcDevice, srcArray, srcPitch, dstX, dstY; u32 dstType, p1; u64 dstHost, dstDevice, dstArray, dstPitch, width, height; } Rows;
 typedef struct { int kind; Ctx *ctx; u64 dst, src, n; u32 value; Rows rows; Fn fn; u64 args[8]; } Node;
 typedef struct { Node *nodes; size_t count, room; } Graph;
+// A stream, or an event, belongs to the capture of that number; streams join one by waiting for an event of it.
+typedef struct { u64 capture; } Stream;
+typedef struct { u64 time, capture; } Event;
 enum { COPY = 1, SET8, SET32, ROWS, LAUNCH };
 
 static Ctx contexts[GPUS];
@@ -24,6 +27,7 @@ static Alloc *allocations;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread Ctx *current;
 static Graph *capturing;
+static u64 capture, captures; // the one under way, or 0; all so far
 
 static int sticky(int code) { return code == 46 || code == 214 || code == 220 || code == 702 || code == 999 || (code >= 700 && code < 720 && code != PEER_ENABLED); }
 
@@ -178,42 +182,61 @@ static int execute(const Node *n) {
   }
   return 0;
 }
-static int queue(Node n) {
+static int queue(Stream *s, Node n) {
   USE();
   n.ctx = current;
-  if (!capturing) return execute(&n);
+  if (!capture || s->capture != capture) return execute(&n);
   if (capturing->count == capturing->room) capturing->nodes = realloc(capturing->nodes, (capturing->room = 2 * capturing->room + 64) * sizeof n);
   capturing->nodes[capturing->count++] = n;
   return 0;
 }
-int cuMemcpyHtoDAsync_v2(u64 d, void *s, u64 n, void *st) { (void)st; return queue((Node){.kind = COPY, .dst = d, .src = (u64)s, .n = n}); }
-int cuMemcpyDtoHAsync_v2(void *d, u64 s, u64 n, void *st) { (void)st; return queue((Node){.kind = COPY, .dst = (u64)d, .src = s, .n = n}); }
-int cuMemcpyDtoDAsync_v2(u64 d, u64 s, u64 n, void *st) { (void)st; return queue((Node){.kind = COPY, .dst = d, .src = s, .n = n}); }
-int cuMemcpyPeerAsync(u64 d, void *dc, u64 s, void *sc, u64 n, void *st) { (void)dc; (void)sc; (void)st; return queue((Node){.kind = COPY, .dst = d, .src = s, .n = n}); }
-int cuMemcpy2DAsync_v2(const Rows *r, void *st) { (void)st; return queue((Node){.kind = ROWS, .rows = *r}); }
-int cuMemsetD8Async(u64 d, unsigned char v, u64 n, void *st) { (void)st; return queue((Node){.kind = SET8, .dst = d, .value = v, .n = n}); }
-int cuMemsetD32Async(u64 d, u32 v, u64 n, void *st) { (void)st; return queue((Node){.kind = SET32, .dst = d, .value = v, .n = n}); }
+int cuMemcpyHtoDAsync_v2(u64 d, void *s, u64 n, Stream *st) { return queue(st, (Node){.kind = COPY, .dst = d, .src = (u64)s, .n = n}); }
+int cuMemcpyDtoHAsync_v2(void *d, u64 s, u64 n, Stream *st) { return queue(st, (Node){.kind = COPY, .dst = (u64)d, .src = s, .n = n}); }
+int cuMemcpyDtoDAsync_v2(u64 d, u64 s, u64 n, Stream *st) { return queue(st, (Node){.kind = COPY, .dst = d, .src = s, .n = n}); }
+int cuMemcpyPeerAsync(u64 d, void *dc, u64 s, void *sc, u64 n, Stream *st) { (void)dc; (void)sc; return queue(st, (Node){.kind = COPY, .dst = d, .src = s, .n = n}); }
+int cuMemcpy2DAsync_v2(const Rows *r, Stream *st) { return queue(st, (Node){.kind = ROWS, .rows = *r}); }
+int cuMemsetD8Async(u64 d, unsigned char v, u64 n, Stream *st) { return queue(st, (Node){.kind = SET8, .dst = d, .value = v, .n = n}); }
+int cuMemsetD32Async(u64 d, u32 v, u64 n, Stream *st) { return queue(st, (Node){.kind = SET32, .dst = d, .value = v, .n = n}); }
 
-int cuStreamCreate(void **s, u32 flags) { (void)flags; USE(); *s = malloc(1); return 0; }
-int cuStreamDestroy_v2(void *s) { free(s); return usable(); }
+int cuStreamCreate(Stream **s, u32 flags) { (void)flags; USE(); *s = calloc(1, sizeof **s); return 0; }
+int cuStreamDestroy_v2(Stream *s) { free(s); return usable(); }
 int cuStreamSynchronize(void *s) { (void)s; USE(); hang(current); return 0; }
 int cuStreamQuery(void *s) { (void)s; USE(); return current->hung ? NOT_READY : 0; }
-int cuStreamWaitEvent(void *s, void *e, u32 f) { (void)s; (void)e; (void)f; return usable(); }
-int cuEventCreate(u64 **e, u32 f) { (void)f; USE(); *e = calloc(1, sizeof **e); return 0; }
-int cuEventDestroy_v2(u64 *e) { free(e); return usable(); }
-int cuEventRecord(u64 *e, void *s) {
-  (void)s;
+int cuStreamWaitEvent(Stream *s, Event *e, u32 f) {
+  (void)f;
   USE();
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  *e = (u64)t.tv_sec * 1000000000 + (u64)t.tv_nsec;
+  if (!capture) return 0;
+  if (s->capture == capture && e->capture != capture) return UNCAPTURED;
+  if (e->capture == capture) s->capture = capture;
   return 0;
 }
-int cuEventSynchronize(u64 *e) { (void)e; USE(); hang(current); return 0; }
-int cuEventElapsedTime(float *ms, u64 *a, u64 *b) { USE(); *ms = (float)((double)(*b - *a) / 1e6); return 0; }
+int cuEventCreate(Event **e, u32 f) { (void)f; USE(); *e = calloc(1, sizeof **e); return 0; }
+int cuEventDestroy_v2(Event *e) { free(e); return usable(); }
+int cuEventRecord(Event *e, Stream *s) {
+  USE();
+  e->capture = s->capture;
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  e->time = (u64)t.tv_sec * 1000000000 + (u64)t.tv_nsec;
+  return 0;
+}
+int cuEventSynchronize(Event *e) { (void)e; USE(); hang(current); return 0; }
+int cuEventElapsedTime(float *ms, Event *a, Event *b) { USE(); *ms = (float)((double)(b->time - a->time) / 1e6); return 0; }
 
-int cuStreamBeginCapture_v2(void *s, int mode) { (void)s; (void)mode; USE(); capturing = calloc(1, sizeof *capturing); return 0; }
-int cuStreamEndCapture(void *s, Graph **g) { (void)s; *g = capturing; capturing = NULL; return usable(); }
+int cuStreamBeginCapture_v2(Stream *s, int mode) {
+  (void)mode;
+  USE();
+  capturing = calloc(1, sizeof *capturing);
+  s->capture = capture = ++captures;
+  return 0;
+}
+int cuStreamEndCapture(Stream *s, Graph **g) {
+  (void)s;
+  *g = capturing;
+  capturing = NULL;
+  capture = 0;
+  return usable();
+}
 int cuGraphGetNodes(Graph *g, void *nodes, u64 *n) { (void)nodes; *n = g->count; return 0; }
 int cuGraphInstantiateWithFlags(Graph **exec, Graph *g, u64 f) {
   (void)f;
@@ -247,11 +270,11 @@ int cuModuleGetFunction(Fn **f, void *m, const char *name) {
 }
 int cuFuncGetAttribute(int *v, int a, Fn *f) { (void)a; (void)f; *v = 0; return 0; }
 int cuFuncSetAttribute(Fn *f, int a, int v) { (void)f; (void)a; (void)v; return 0; }
-int cuLaunchKernel(Fn *f, u32 gx, u32 gy, u32 gz, u32 bx, u32 by, u32 bz, u32 shared, void *s, void **args, void **extra) {
-  (void)gy; (void)gz; (void)bx; (void)by; (void)bz; (void)shared; (void)s; (void)extra;
+int cuLaunchKernel(Fn *f, u32 gx, u32 gy, u32 gz, u32 bx, u32 by, u32 bz, u32 shared, Stream *s, void **args, void **extra) {
+  (void)gy; (void)gz; (void)bx; (void)by; (void)bz; (void)shared; (void)extra;
   Node n = {.kind = LAUNCH, .n = gx, .fn = *f};
   int count = !strcmp(f->name, "probe") ? 3 : !strcmp(f->name, "terrain_fault") ? 2 : !strncmp(f->name, "gate_residual", 13) ? 6 : !strcmp(f->name, "add") ? 1 : 0;
   for (int i = 0; i < count; i++) n.args[i] = *(u64 *)args[i];
-  return queue(n);
+  return queue(s, n);
 }
 int cuTensorMapEncodeTiled(void *m) { memset(m, 0, 128); return 0; }
