@@ -97,7 +97,7 @@ func (o Conv3D) key() string { return fmt.Sprintf("conv3d %v %v", o.X.Shape, o.W
 func (o Conv3D) candidates(c *CUDA) []candidate {
 	own := o.ownCandidates(c)
 	if c.dnn != nil && c.dnn.supports(c, o) {
-		own = append(own, candidate{"cudnn", func() error { return c.dnn.run(c, o, true) }})
+		own = append(own, candidate{"cudnn", func() error { return c.dnn.run(c, o, true, 0) }})
 	}
 	return own
 }

@@ -142,8 +142,8 @@ func (b *dnnBuilder) add(x, z, y uintptr) uintptr {
 	})
 }
 
-// plan finds the first of the library's proposals for a graph that it can carry out, and the bytes of workspace that it needs.
-func (b *dnnBuilder) plan(ops []uintptr) (plan uintptr, workspace int64) {
+// plan finds the library's proposal for a graph of that number, of those that it can carry out, and the bytes of workspace that it needs.
+func (b *dnnBuilder) plan(ops []uintptr, number int) (plan uintptr, workspace int64) {
 	graph := b.descriptor(dnnGraph, func(desc uintptr) {
 		dnnSet(b, desc, 800, dnnTypeHandle, b.d.handle)
 		dnnSet(b, desc, 801, dnnTypeDescriptor, ops...)
@@ -158,6 +158,10 @@ func (b *dnnBuilder) plan(ops []uintptr) (plan uintptr, workspace int64) {
 				dnnSet(b, desc, 400, dnnTypeHandle, b.d.handle)
 				dnnSet(b, desc, 401, dnnTypeDescriptor, config)
 			})
+			if b.err == nil && number > 0 {
+				number--
+				continue
+			}
 			if b.err == nil {
 				var got int64
 				b.err = b.d.check("cudnnBackendGetAttribute 402", b.d.get.Call(plan, 402, dnnTypeI64, 1, uintptr(unsafe.Pointer(&got)), uintptr(unsafe.Pointer(&workspace))))

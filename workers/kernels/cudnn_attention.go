@@ -40,7 +40,7 @@ func (d *cuDNN) attend(c *CUDA, o Attention) error {
 // attentionPlan is the plan for a shape: one node, over a batch of one, heads, tokens, and the elements of a head.
 func (d *cuDNN) attentionPlan(c *CUDA, o Attention) (*dnnPlan, error) {
 	key := fmt.Sprintf("attention %v %v %d %d %d %d %d", o.Q.Shape, o.K.Shape, o.Keys, o.Q.Stride[0], o.K.Stride[0], o.V.Stride[0], o.O.Stride[0])
-	return d.planOf(c, key, func(b *dnnBuilder) []uintptr {
+	return d.planOf(c, key, 0, func(b *dnnBuilder) []uintptr {
 		heads := func(uid int64, t Tensor, tokens int) uintptr {
 			row := int64(t.Stride[0])
 			return b.tensor(uid, dnnBF16, false, []int64{1, int64(o.Heads()), int64(tokens), HeadDim}, []int64{int64(tokens) * row, HeadDim, row, 1})

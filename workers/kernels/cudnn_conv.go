@@ -13,8 +13,9 @@ const (
 )
 
 // run queues a convolution: whole, or, without epilogue, the sums of products alone, which is the least that the library can be asked for.
-func (d *cuDNN) run(c *CUDA, o Conv3D, epilogue bool) error {
-	p, err := d.convPlan(c, o, epilogue)
+// The proposal is the library's of that number.
+func (d *cuDNN) run(c *CUDA, o Conv3D, epilogue bool, proposal int) error {
+	p, err := d.convPlan(c, o, epilogue, proposal)
 	if err != nil {
 		return err
 	}
@@ -30,15 +31,15 @@ func (d *cuDNN) run(c *CUDA, o Conv3D, epilogue bool) error {
 
 // supports says whether the library has a plan for the whole convolution.
 func (d *cuDNN) supports(c *CUDA, o Conv3D) bool {
-	_, err := d.convPlan(c, o, true)
+	_, err := d.convPlan(c, o, true, 0)
 	return err == nil
 }
 
 // convPlan is the plan for a shape.
-func (d *cuDNN) convPlan(c *CUDA, o Conv3D, epilogue bool) (*dnnPlan, error) {
+func (d *cuDNN) convPlan(c *CUDA, o Conv3D, epilogue bool, proposal int) (*dnnPlan, error) {
 	st, ss := o.strides()
 	key := fmt.Sprintf("%s %v %d %d %d %v %v", o.key(), o.Y.Shape, o.PadT, st, ss, epilogue, o.Residual.Absent())
-	return d.planOf(c, key, func(b *dnnBuilder) []uintptr { return b.convolve(o, epilogue) })
+	return d.planOf(c, key, proposal, func(b *dnnBuilder) []uintptr { return b.convolve(o, epilogue) })
 }
 
 // convolve describes the operations: dimensions are those of a batch of one, channels, frames, rows, columns; memory has channels last.

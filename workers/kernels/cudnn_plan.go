@@ -14,8 +14,10 @@ type dnnPlan struct {
 	workspace gpu.Ptr
 }
 
-// planOf finds the plan of a key, made of the operations that describe adds, or remembers that there is none.
-func (d *cuDNN) planOf(c *CUDA, key string, describe func(b *dnnBuilder) []uintptr) (*dnnPlan, error) {
+// planOf finds the plan of a key, made of the operations that describe adds by the library's proposal of that number, or remembers that there is
+// none.
+func (d *cuDNN) planOf(c *CUDA, key string, number int, describe func(b *dnnBuilder) []uintptr) (*dnnPlan, error) {
+	key = fmt.Sprintf("%s #%d", key, number)
 	p, known := d.plans[key]
 	if known && p == nil {
 		return nil, fmt.Errorf("%w: cuDNN has no plan for %s", ErrUnsupported, key)
@@ -24,7 +26,7 @@ func (d *cuDNN) planOf(c *CUDA, key string, describe func(b *dnnBuilder) []uintp
 		return p, nil
 	}
 	p = &dnnPlan{builder: dnnBuilder{d: d}}
-	err := p.make(c, describe(&p.builder))
+	err := p.make(c, describe(&p.builder), number)
 	if err != nil {
 		p.builder.free()
 		p = nil
@@ -34,8 +36,8 @@ func (d *cuDNN) planOf(c *CUDA, key string, describe func(b *dnnBuilder) []uintp
 }
 
 // make finds the plan and takes its workspace.
-func (p *dnnPlan) make(c *CUDA, ops []uintptr) error {
-	plan, workspace := p.builder.plan(ops)
+func (p *dnnPlan) make(c *CUDA, ops []uintptr, number int) error {
+	plan, workspace := p.builder.plan(ops, number)
 	if p.builder.err != nil {
 		return p.builder.err
 	}
