@@ -103,9 +103,9 @@ func (r *run) lastWords(o *outcome, over bool) {
 	}
 }
 
-// awaitSpeaker gives the last words their time, where there is a room to say them in.
+// awaitSpeaker gives the last words their time, where there is a room to say them in or it is still being entered: a source may fail sooner than that.
 func (r *run) awaitSpeaker(speaker *sync.WaitGroup) {
-	if r.link.view().pub == nil {
+	if v := r.link.view(); v.pub == nil && v.entered {
 		return
 	}
 	said := make(chan struct{})

@@ -44,14 +44,16 @@ type view struct {
 	controller bool
 	forgotten  bool
 	away       bool
-	changed    <-chan struct{}
+	// entered says that we were in the room, now or before.
+	entered bool
+	changed <-chan struct{}
 }
 
 func (l *link) view() view {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, controller := l.clients[l.join.Controller]
-	return view{l.pub, len(l.clients), controller, l.forgotten, l.away, l.changed}
+	return view{l.pub, len(l.clients), controller, l.forgotten, l.away, l.entered, l.changed}
 }
 
 // presence is the view as the record takes it.

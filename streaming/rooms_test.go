@@ -18,6 +18,8 @@ type rooms struct {
 	created int
 	deleted map[string]int
 	down    bool
+	// joinTakes is how long it takes to enter a room.
+	joinTakes time.Duration
 }
 
 // room has a publisher at most, clients, and what was sent to them.
@@ -113,10 +115,15 @@ func (r *rooms) Token(string, string, streaming.Role, time.Duration) (string, er
 func (r *rooms) URL() string                                                         { return "ws://here" }
 func (r *rooms) Check(context.Context) error                                         { return nil }
 
-func (r *rooms) Join(_ context.Context, j streaming.Join) (streaming.Publisher, error) {
+func (r *rooms) Join(ctx context.Context, j streaming.Join) (streaming.Publisher, error) {
 	r.mu.Lock()
-	down := r.down
+	down, takes := r.down, r.joinTakes
 	r.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if down {
 		return nil, errDown
 	}

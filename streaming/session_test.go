@@ -115,7 +115,8 @@ func TestMessagesOfASession(t *testing.T) {
 
 func TestAFailedPipelineEndsItsSession(t *testing.T) {
 	for name, e := range map[string]*engine{
-		"open": {open: func() error { return errors.New("no such picture") }},
+		"open":                         {open: func() error { return errors.New("no such picture") }},
+		"open, while the room is slow": {open: func() error { return errors.New("no such picture") }},
 		"next": {fail: func(chunk int) error {
 			if chunk == 2 {
 				return errors.New("cannot")
@@ -125,6 +126,9 @@ func TestAFailedPipelineEndsItsSession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBundle(t, quick())
+			if name == "open, while the room is slow" {
+				b.rooms.joinTakes = 100 * time.Millisecond
+			}
 			b.pool(streaming.PoolConfig{}, e)
 			s := b.create(nil)
 			room := b.rooms.of(s.Room)
