@@ -59,7 +59,10 @@ func TestDrainEndsOrHandsOverAfterItsGrace(t *testing.T) {
 			b.until("the record says so", func() bool { got := b.get(s.ID); return got.Status == streaming.StatusRunning && got.Epoch == 2 })
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			if got := e.opened[0]; got.State == nil || got.Facts.CompletedFrames != int64(framesPerChunk*atoi(t, got.State)) {
+			got := e.opened[0]
+			// The state is that after the last chunk shown. Chunks that were dropped on a busy machine lie before it and are not completed.
+			shown := got.Facts.CompletedFrames
+			if after := int64(framesPerChunk * atoi(t, got.State)); got.State == nil || after < shown || after > shown+got.Facts.DroppedFrames {
 				t.Errorf("opened with %q after %+v", got.State, got.Facts)
 			}
 		})
