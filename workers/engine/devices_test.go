@@ -64,6 +64,9 @@ func TestPhasesTellOfTheDevices(t *testing.T) {
 		if bytes := d.Memory().Bytes(); bytes == nil || *bytes != 600<<20 || d.PowerWatts != nil || d.TemperatureCelsius != nil {
 			t.Errorf("%s: %+v", name, d)
 		}
+		if name == "loading" && d.Readings == 0 {
+			t.Error("a loaded engine was not read")
+		}
 		if d.Readings > 0 && (*d.SMClockMHz != 1980 || *d.MemoryUsedBytes != 700<<20) || d.Readings == 0 && d.SMClockMHz != nil {
 			t.Errorf("%s: %+v", name, d)
 		}

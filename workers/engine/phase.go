@@ -22,6 +22,8 @@ type phases struct {
 
 	mu   sync.Mutex
 	open map[*phase]struct{}
+	// noted is closed and replaced at each reading.
+	noted chan struct{}
 }
 
 // phase is the readings of one phase so far.
@@ -31,7 +33,7 @@ type phase struct {
 }
 
 func newPhases(read func() []DeviceReading, memory func() []DeviceMemory) *phases {
-	return &phases{read: read, memory: memory, began: make(chan struct{}, 1), open: map[*phase]struct{}{}}
+	return &phases{read: read, memory: memory, began: make(chan struct{}, 1), open: map[*phase]struct{}{}, noted: make(chan struct{})}
 }
 
 // run reads until ctx ends.
@@ -67,6 +69,39 @@ func (p *phases) note(readings []DeviceReading) {
 	for ph := range p.open {
 		ph.note(readings)
 	}
+	close(p.noted)
+	p.noted = make(chan struct{})
+}
+
+// wake has the reader read at once.
+func (p *phases) wake() {
+	select {
+	case p.began <- struct{}{}:
+	default:
+	}
+}
+
+// freshGrace is how long a phase that ends may wait for a last reading.
+const freshGrace = 500 * time.Millisecond
+
+// fresh waits for a reading that began after the call, but not for long.
+func (p *phases) fresh() {
+	if p.read == nil {
+		return
+	}
+	timer := time.NewTimer(freshGrace)
+	defer timer.Stop()
+	for range 2 { // the first may have begun before
+		p.mu.Lock()
+		noted := p.noted
+		p.mu.Unlock()
+		p.wake()
+		select {
+		case <-noted:
+		case <-timer.C:
+			return
+		}
+	}
 }
 
 // begin starts a phase; it must end.
@@ -75,10 +110,7 @@ func (p *phases) begin() *phase {
 	p.mu.Lock()
 	p.open[ph] = struct{}{}
 	p.mu.Unlock()
-	select {
-	case p.began <- struct{}{}:
-	default:
-	}
+	p.wake()
 	return ph
 }
 

@@ -1,10 +1,40 @@
 package engine
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
 )
+
+// TestFreshReadingBeginsAfterTheCall: what is read then is true of now.
+func TestFreshReadingBeginsAfterTheCall(t *testing.T) {
+	var now uint32
+	var lock sync.Mutex
+	p := newPhases(func() []DeviceReading {
+		lock.Lock()
+		defer lock.Unlock()
+		clock := now
+		return []DeviceReading{{SMClockMHz: &clock}}
+	}, func() []DeviceMemory { return []DeviceMemory{{}} })
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.run(ctx)
+	}()
+	lock.Lock()
+	now = 1980
+	lock.Unlock()
+	ph := p.begin()
+	p.fresh()
+	stop()
+	<-ended
+	if d := ph.end(0).Devices[0]; d.Readings < 1 || *d.SMClockMHz != 1980 {
+		t.Errorf("%+v", d)
+	}
+	newPhases(nil, nil).fresh() // no device, nothing to wait for
+}
 
 // TestServerDoesNotWaitForAHangingTool: a driver whose card is gone may never answer again.
 func TestServerDoesNotWaitForAHangingTool(t *testing.T) {

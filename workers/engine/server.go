@@ -79,6 +79,9 @@ func (s *server) Load(_ *enginepb.LoadRequest, stream grpc.ServerStreamingServer
 			_ = stream.Send(&enginepb.LoadProgress{Share: share})
 		}
 	})
+	if err == nil {
+		s.phases.fresh() // what a loaded engine holds is worth a moment
+	}
 	phase, jsonErr := loading.json(0)
 	if err != nil {
 		return failStream(stream, s.judge(err))
