@@ -32,7 +32,7 @@ func (w *Wind) Blow(pcm []int16, moments int, speed float64) []int16 {
 	target := 1 - math.Exp(-max(0, speed)/windSpeed)
 	const swell = 1 / (0.2 * soundRate)
 	for range moments {
-		w.force += (target - w.force) * swell
+		w.force += float64((target - w.force) * swell)
 		if w.phase += gustHz / soundRate; w.phase >= 1 {
 			w.phase--
 		}
@@ -40,11 +40,11 @@ func (w *Wind) Blow(pcm []int16, moments int, speed float64) []int16 {
 		w.noise ^= w.noise >> 7
 		w.noise ^= w.noise << 17
 		white := float64(int32(w.noise>>32)) / (1 << 31)
-		share := 2 * math.Pi * (windLow + (windHigh-windLow)*w.force) / soundRate
-		w.low += (white - w.low) * share
-		w.lower += (w.low - w.lower) * share
+		share := 2 * math.Pi * (windLow + float64((windHigh-windLow)*w.force)) / soundRate
+		w.low += float64((white - w.low) * share)
+		w.lower += float64((w.low - w.lower) * share)
 		// The filter takes the more the lower it is: this gives noise of the same power at every cut-off.
-		level := (windCalm + windFull*w.force) * (1 + 0.3*math.Sin(2*math.Pi*w.phase))
+		level := (windCalm + float64(windFull*w.force)) * (1 + float64(0.3*math.Sin(2*math.Pi*w.phase)))
 		v := w.lower / math.Sqrt(share/3) * level
 		pcm = append(pcm, int16(max(-1, min(1, v))*math.MaxInt16))
 	}
