@@ -39,7 +39,7 @@ func (w *Wind) Blow(pcm []int16, moments int, speed float64) []int16 {
 		w.noise ^= w.noise << 13
 		w.noise ^= w.noise >> 7
 		w.noise ^= w.noise << 17
-		white := float64(int32(w.noise>>32)) / (1 << 31)
+		white := float64(float64(int32(w.noise>>32)) / (1 << 31))
 		share := 2 * math.Pi * (windLow + float64((windHigh-windLow)*w.force)) / soundRate
 		w.low += float64((white - w.low) * share)
 		w.lower += float64((w.low - w.lower) * share)
