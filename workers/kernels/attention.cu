@@ -51,6 +51,7 @@ DEV void softmax_step(float (&s)[R], float &m0, float &m1, float &l0, float &l1,
   }
   l0 = l0 * a0 + t0; l1 = l1 * a1 + t1;
 }
+DEV float lg2(float x) { float y; asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 DEV u32 any_sync(bool p) {
   u32 r; asm volatile("{ .reg .pred q, r; setp.ne.u32 q, %1, 0; vote.sync.any.pred r, q, 0xffffffff; selp.u32 %0, 1, 0, r; }" : "=r"(r) : "r"((u32)p)); return r;
 }
@@ -124,18 +125,34 @@ DEV void release_stage(u32 bar, u32 other, int both) {
   else asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], 2;" ::"r"(bar) : "memory");
 }
 
+// What a block does. Clusters take pairs of query tiles of one head, then the odd tiles of two heads each.
+struct Item { int head, q0, both; bool idle; }; // idle: an odd number of odd tiles
+DEV Item item_of(int cluster, int rank, int Sq, int heads) {
+  int tiles = (Sq + 127) / 128, pairs = tiles / 2, both = cluster < heads * pairs;
+  int h = both ? cluster / pairs : (cluster - heads * pairs) * 2 + rank;
+  return Item{h, both ? (cluster % pairs * 2 + rank) * 128 : (tiles - 1) * 128, both, h >= heads};
+}
+// Clusters from the full-th on, too few to fill the GPU, are done by split of them each, which
+// share the keys; what they make is put in parts, f32, with the logarithms (base 2) of the sums.
+struct Split { int full, split; float *parts; };
+
 template <int FP8, int KB, int NST>
-DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, const TMap *tv2, u16 *O, i64 ldo, int Sq, int Skv, int heads, float sl, float vscale) {
+DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, const TMap *tv2, u16 *O, i64 ldo, int Sq, int Skv, int heads, float sl, float vscale, const Split &split) {
   extern __shared__ __attribute__((aligned(1024))) u8 smem_raw[];
   const u32 QB = FP8 ? 16384 : 32768, TB = KB * 128 * (FP8 ? 1 : 2); // bytes of Q's tile, of one of K or V
   u32 sq = (smem_u32(smem_raw) + 1023) & ~1023u, sk = sq + QB, sv = sk + NST * TB, bars = sv + NST * TB;
   u32 fK = bars + 8, eK = fK + NST * 8, fV = eK + NST * 8, eV = fV + NST * 8; // full and empty, of K and V
-  // Clusters take pairs of query tiles of one head, then the odd tiles of two heads each.
-  int tiles = (Sq + 127) / 128, pairs = tiles / 2, cluster = blockIdx.x / 2, nb = (Skv + KB - 1) / KB, both = cluster < heads * pairs;
   u32 rank = cluster_rank(), other = rank ^ 1;
-  int h = both ? cluster / pairs : (cluster - heads * pairs) * 2 + (int)rank;
-  int q0 = both ? (cluster % pairs * 2 + (int)rank) * 128 : (tiles - 1) * 128;
-  bool idle = h >= heads; // no head for this block: an odd number of odd tiles
+  int cluster = blockIdx.x / 2, nb = (Skv + KB - 1) / KB, k0 = 0, slot = -1;
+  if (cluster >= split.full) {
+    int i = cluster - split.full, part = i % split.split, from = nb * part / split.split;
+    nb = nb * (part + 1) / split.split - from;
+    k0 = from * KB; Skv -= k0; slot = i * 2 + rank;
+    cluster = split.full + i / split.split;
+  }
+  Item item = item_of(cluster, rank, Sq, heads);
+  int h = item.head, q0 = item.q0, both = item.both;
+  bool idle = item.idle;
   if (threadIdx.x == 0) {
     mbar_init(bars, 1);
     for (int s = 0; s < NST; s++) { mbar_init(fK + s * 8, 1); mbar_init(eK + s * 8, 4); mbar_init(fV + s * 8, 1); mbar_init(eV + s * 8, 4); }
@@ -154,99 +171,136 @@ DEV void attention(const TMap *tq, const TMap *tk, const TMap *tv, const TMap *t
           u32 s = j % NST, ph = (j / NST) & 1, d = sk + s * TB;
           mbar_wait(eK + s * 8, ph ^ 1);
           mbar_expect(fK + s * 8, TB);
-          fetch_keys<FP8, KB>(d, tk, fK + s * 8, rank, both, h, j * KB);
-          if (!both) fetch_keys<FP8, KB>(d, tk, fK + s * 8, other, 0, h, j * KB);
+          fetch_keys<FP8, KB>(d, tk, fK + s * 8, rank, both, h, k0 + j * KB);
+          if (!both) fetch_keys<FP8, KB>(d, tk, fK + s * 8, other, 0, h, k0 + j * KB);
         }
         if (j > 0) {
           int i = j - 1;
           u32 s = i % NST, ph = (i / NST) & 1, d = sv + s * TB;
           mbar_wait(eV + s * 8, ph ^ 1);
           mbar_expect(fV + s * 8, TB);
-          fetch_values<FP8, KB>(d, tv, tv2, fV + s * 8, rank, both, h, i * KB);
-          if (!both) fetch_values<FP8, KB>(d, tv, tv2, fV + s * 8, other, 0, h, i * KB);
+          fetch_values<FP8, KB>(d, tv, tv2, fV + s * 8, rank, both, h, k0 + i * KB);
+          if (!both) fetch_values<FP8, KB>(d, tv, tv2, fV + s * 8, other, 0, h, k0 + i * KB);
         }
       }
     }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
     if (!idle) {
-    int c = wg - 1, w = (threadIdx.x % 128) / 32, l = threadIdx.x % 32;
-    bool lead = threadIdx.x % 128 == 0;
-    float o[64], s[KB / 2];
-    u32 p[FP8 ? KB / 8 : KB / 4];
-    float m0 = -1e30f, m1 = -1e30f, l0 = 0.f, l1 = 0.f, a0, a1;
-    const float OFF = FP8 ? 6.f : 0.f, RISE = FP8 ? 2.f : 8.f;
+      int c = wg - 1, w = (threadIdx.x % 128) / 32, l = threadIdx.x % 32;
+      bool lead = threadIdx.x % 128 == 0;
+      float o[64], s[KB / 2];
+      u32 p[FP8 ? KB / 8 : KB / 4];
+      float m0 = -1e30f, m1 = -1e30f, l0 = 0.f, l1 = 0.f, a0, a1;
+      const float OFF = FP8 ? 6.f : 0.f, RISE = FP8 ? 2.f : 8.f;
 #pragma unroll
-    for (int i = 0; i < 64; i++) o[i] = 0.f;
-    u32 qb = sq + c * 64 * 128; // 64 rows of 128 bytes
-    u32 q[16];
-    mbar_wait(bars, 0);
-    if (FP8) { // rows l / 4 and l / 4 + 8 of the warp's 16, bytes l % 4 * 4 and 16 further, of each 32
-      int row = w * 16 + l / 4;
+      for (int i = 0; i < 64; i++) o[i] = 0.f;
+      u32 qb = sq + c * 64 * 128; // 64 rows of 128 bytes
+      u32 q[16];
+      mbar_wait(bars, 0);
+      if (FP8) { // rows l / 4 and l / 4 + 8 of the warp's 16, bytes l % 4 * 4 and 16 further, of each 32
+        int row = w * 16 + l / 4;
 #pragma unroll
-      for (int k = 0; k < 4; k++)
+        for (int k = 0; k < 4; k++)
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-          u32 at = qb + (row + i % 2 * 8) * 128 + (((k * 2 + i / 2) ^ (row & 7)) * 16) + l % 4 * 4;
-          asm volatile("ld.shared.b32 %0, [%1];" : "=r"(q[k * 4 + i]) : "r"(at) : "memory");
-        }
-    }
-    mbar_wait(fK, 0);
-    WG_FENCE();
-    scores<FP8, KB>(s, q, qb, sk);
-    WG_WAIT(0);
-    fence_regs(s);
-    if (lead) release_stage(eK, other, both);
-    if (nb == 1) mask_tail(s, Skv, l);
-    softmax_step(s, m0, m1, l0, l1, a0, a1, sl, OFF, RISE);
-    pack<FP8>(p, s);
-    mbar_wait(fV, 0);
-    for (int j = 1; j < nb; j++) {
-      mbar_wait(fK + (j % NST) * 8, (j / NST) & 1);
+          for (int i = 0; i < 4; i++) {
+            u32 at = qb + (row + i % 2 * 8) * 128 + (((k * 2 + i / 2) ^ (row & 7)) * 16) + l % 4 * 4;
+            asm volatile("ld.shared.b32 %0, [%1];" : "=r"(q[k * 4 + i]) : "r"(at) : "memory");
+          }
+      }
+      mbar_wait(fK, 0);
       WG_FENCE();
-      scores<FP8, KB>(s, q, qb, sk + j % NST * TB);
-      values<FP8, KB>(o, p, sv + (j - 1) % NST * TB);
-      WG_WAIT(1);
+      scores<FP8, KB>(s, q, qb, sk);
+      WG_WAIT(0);
       fence_regs(s);
-      if (lead) release_stage(eK + (j % NST) * 8, other, both);
-      if (j == nb - 1) mask_tail(s, Skv - j * KB, l);
+      if (lead) release_stage(eK, other, both);
+      if (nb == 1) mask_tail(s, Skv, l);
       softmax_step(s, m0, m1, l0, l1, a0, a1, sl, OFF, RISE);
-      // The values of this step are there by now. To wait for them, and for what the sums say, keeps
-      // the wait below behind the softmax: ptxas moves a wait upwards as far as it finds no branch,
-      // and exponentials downwards behind it.
-      mbar_wait(fV + (j % NST) * 8, ((j / NST) & 1) ^ (u32)(l0 + l1 < 0.f));
+      pack<FP8>(p, s);
+      mbar_wait(fV, 0);
+      for (int j = 1; j < nb; j++) {
+        mbar_wait(fK + (j % NST) * 8, (j / NST) & 1);
+        WG_FENCE();
+        scores<FP8, KB>(s, q, qb, sk + j % NST * TB);
+        values<FP8, KB>(o, p, sv + (j - 1) % NST * TB);
+        WG_WAIT(1);
+        fence_regs(s);
+        if (lead) release_stage(eK + (j % NST) * 8, other, both);
+        if (j == nb - 1) mask_tail(s, Skv - j * KB, l);
+        softmax_step(s, m0, m1, l0, l1, a0, a1, sl, OFF, RISE);
+        // The values of this step are there by now. The loop that waits for them keeps the wait below
+        // behind the softmax: ptxas moves a wait upwards as far as it finds no branch. With bf16 it also
+        // moves exponentials downwards, unless the loop depends on their sums.
+        mbar_wait(fV + (j % NST) * 8, ((j / NST) & 1) ^ (u32)(!FP8 && l0 + l1 < 0.f));
+        WG_WAIT(0);
+        fence_regs(o);
+        if (lead) release_stage(eV + ((j - 1) % NST) * 8, other, both);
+        if (any_sync(a0 != 1.f || a1 != 1.f)) { // a maximum seldom moves after the first steps
+#pragma unroll
+          for (int i = 0; i < 16; i++) { o[i * 4] *= a0; o[i * 4 + 1] *= a0; o[i * 4 + 2] *= a1; o[i * 4 + 3] *= a1; }
+        }
+        pack<FP8>(p, s); // not before the wait: registers of a wgmma in flight may not be redefined
+      }
+      WG_FENCE();
+      values<FP8, KB>(o, p, sv + (nb - 1) % NST * TB);
       WG_WAIT(0);
       fence_regs(o);
-      if (lead) release_stage(eV + ((j - 1) % NST) * 8, other, both);
-      if (any_sync(a0 != 1.f || a1 != 1.f)) { // a maximum seldom moves after the first steps
+      l0 += shfl_xor(l0, 1); l0 += shfl_xor(l0, 2);
+      l1 += shfl_xor(l1, 1); l1 += shfl_xor(l1, 2);
+      float r0 = vscale / l0, r1 = vscale / l1;
+      int row = c * 64 + w * 16 + l / 4;
+      if (slot >= 0) {
+        float *at = split.parts + (u64)slot * 16384 + row * 128 + l % 4 * 2, *sums = split.parts + (u64)(gridDim.x - 2 * split.full) * 16384 + slot * 128 + row;
 #pragma unroll
-        for (int i = 0; i < 16; i++) { o[i * 4] *= a0; o[i * 4 + 1] *= a0; o[i * 4 + 2] *= a1; o[i * 4 + 3] *= a1; }
+        for (int i = 0; i < 16; i++) {
+          *(F2 *)(at + i * 8) = F2{o[i * 4] * r0, o[i * 4 + 1] * r0};
+          *(F2 *)(at + 1024 + i * 8) = F2{o[i * 4 + 2] * r1, o[i * 4 + 3] * r1};
+        }
+        if (l % 4 == 0) { sums[0] = m0 * sl + lg2(l0); sums[8] = m1 * sl + lg2(l1); }
+      } else {
+        row += q0;
+        u32 *o0 = (u32 *)(O + (u64)row * ldo + h * 128 + (l % 4) * 2);
+        u32 *o1 = (u32 *)(O + (u64)(row + 8) * ldo + h * 128 + (l % 4) * 2);
+#pragma unroll
+        for (int i = 0; i < 16; i++) {
+          if (row < Sq) o0[i * 4] = pack_bf16(o[i * 4] * r0, o[i * 4 + 1] * r0);
+          if (row + 8 < Sq) o1[i * 4] = pack_bf16(o[i * 4 + 2] * r1, o[i * 4 + 3] * r1);
+        }
       }
-      pack<FP8>(p, s); // not before the wait: registers of a wgmma in flight may not be redefined
-    }
-    WG_FENCE();
-    values<FP8, KB>(o, p, sv + (nb - 1) % NST * TB);
-    WG_WAIT(0);
-    fence_regs(o);
-    l0 += shfl_xor(l0, 1); l0 += shfl_xor(l0, 2);
-    l1 += shfl_xor(l1, 1); l1 += shfl_xor(l1, 2);
-    float r0 = vscale / l0, r1 = vscale / l1;
-    int row = q0 + c * 64 + w * 16 + l / 4;
-    u32 *o0 = (u32 *)(O + (u64)row * ldo + h * 128 + (l % 4) * 2);
-    u32 *o1 = (u32 *)(O + (u64)(row + 8) * ldo + h * 128 + (l % 4) * 2);
-#pragma unroll
-    for (int i = 0; i < 16; i++) {
-      if (row < Sq) o0[i * 4] = pack_bf16(o[i * 4] * r0, o[i * 4 + 1] * r0);
-      if (row + 8 < Sq) o1[i * 4] = pack_bf16(o[i * 4 + 2] * r1, o[i * 4 + 3] * r1);
-    }
     }
   }
   cluster_sync(); // the other block may still copy to this one and signal its barriers
 }
+// Joins the parts of what was split: a block for each block of the clusters that were.
+extern "C" __global__ void __launch_bounds__(256) attention_join(const float *parts, u16 *O, i64 ldo, int Sq, int heads, int full, int split) {
+  int i = blockIdx.x / 2, rank = blockIdx.x % 2;
+  Item item = item_of(full + i, rank, Sq, heads);
+  if (item.idle) return;
+  const float *sums = parts + (u64)gridDim.x * split * 16384;
+  for (int k = threadIdx.x; k < 2048; k += 256) {
+    int row = k / 16, c = k % 16 * 8;
+    if (item.q0 + row >= Sq) continue;
+    float top = -3.4e38f, all = 0.f, v[8], y[8] = {0.f, 0.f, 0.f, 0.f, 0.f, 0.f, 0.f, 0.f};
+    for (int s = 0; s < split; s++) top = fmax2(top, sums[((i * split + s) * 2 + rank) * 128 + row]);
+    for (int s = 0; s < split; s++) {
+      int slot = (i * split + s) * 2 + rank;
+      float w = ex2(sums[slot * 128 + row] - top);
+      all += w;
+      load8<T_F32>(parts, (u64)slot * 16384 + row * 128 + c, v);
+#pragma unroll
+      for (int j = 0; j < 8; j++) y[j] += w * v[j];
+    }
+    all = 1.f / all;
+#pragma unroll
+    for (int j = 0; j < 8; j++) y[j] *= all;
+    store8<T_BF16>(O, (u64)(item.q0 + row) * ldo + item.head * 128 + c, y);
+  }
+}
 #define ATTENTION(name, FP8, KB, NST)                                                                         \
   extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(384, 1) name(const __grid_constant__ TMap tq, const __grid_constant__ TMap tk,      \
-      const __grid_constant__ TMap tv, const __grid_constant__ TMap tv2, u16 *O, i64 ldo, int Sq, int Skv, int heads, float sl, float vscale) { \
-    attention<FP8, KB, NST>(&tq, &tk, &tv, &tv2, O, ldo, Sq, Skv, heads, sl, vscale);                                \
+      const __grid_constant__ TMap tv, const __grid_constant__ TMap tv2, u16 *O, i64 ldo, int Sq, int Skv, int heads, float sl, float vscale, \
+      int full, int split, float *parts) { \
+    attention<FP8, KB, NST>(&tq, &tk, &tv, &tv2, O, ldo, Sq, Skv, heads, sl, vscale, Split{full, split, parts});                                \
   }
 ATTENTION(attention_bf16_128, 0, 128, 2)
 ATTENTION(attention_bf16_176, 0, 176, 2)

@@ -167,11 +167,42 @@ func (o Attention) launchOwn(c *CUDA, v attentionTile) error {
 	shared := (queries+2*v.stages*v.keys)*HeadDim*o.Q.Type.Bytes() + 2*align + barriers
 	tiles := (o.Q.Dim(0) + queries - 1) / queries
 	clusters := tiles/cluster*o.Heads() + tiles%cluster*(o.Heads()+1)/cluster // the odd tiles of two heads make one
-	g := gpu.Grid{X: cluster * clusters, Threads: hopperThreads, SharedBytes: shared}
-	return c.launch("attention", fmt.Sprintf("attention_%v_%s", o.Q.Type, v.name()), g, func(a *gpu.Args) {
+	full, split := splitClusters(clusters, c.ctx.Multiprocessors()/cluster, (o.Keys+v.keys-1)/v.keys)
+	rest := clusters - full
+	g := gpu.Grid{X: cluster * (full + rest*split), Threads: hopperThreads, SharedBytes: shared}
+	err := c.launch("attention", fmt.Sprintf("attention_%v_%s", o.Q.Type, v.name()), g, func(a *gpu.Args) {
 		a.Map(tq).Map(tk).Map(tv).Map(tv2).Ptr(o.O.Dev).I64(int64(o.O.Stride[0])).I32(o.Q.Dim(0)).I32(o.Keys).I32(o.Heads()).
-			F32(o.Scale * math.Log2E).F32(o.ValueScale)
+			F32(o.Scale * math.Log2E).F32(o.ValueScale).I32(full).I32(split).Ptr(c.parts)
 	})
+	if err != nil || rest == 0 {
+		return err
+	}
+	const joinThreads = 256
+	return c.launch("attention", "attention_join", gpu.Grid{X: cluster * rest, Threads: joinThreads}, func(a *gpu.Args) {
+		a.Ptr(c.parts).Ptr(o.O.Dev).I64(int64(o.O.Stride[0])).I32(o.Q.Dim(0)).I32(o.Heads()).I32(full).I32(split)
+	})
+}
+
+// splitClusters says how many clusters are done whole, so that they fill the GPU, on which resident
+// run at once, a whole number of times, and by how many each of the rest is done, so that they fill
+// it too. steps is over how many steps of keys a cluster walks.
+func splitClusters(clusters, resident, steps int) (full, split int) {
+	const stepsMin = 8 // a part does, else it is not worth it
+	full = clusters / resident * resident
+	if rest := clusters - full; rest > 0 {
+		split = min(resident/rest, steps/stepsMin)
+	}
+	if split < 2 {
+		return clusters, 1
+	}
+	return full, split
+}
+
+// attentionParts is the memory in bytes for parts of attention on a GPU of so many multiprocessors:
+// a tile of outputs and its sums a block.
+func attentionParts(multiprocessors int) int64 {
+	const queries, size = 128, 4
+	return int64(multiprocessors * queries * (HeadDim + 1) * size)
 }
 
 func (o Attention) launchPlain(c *CUDA, scale float32) error {

@@ -18,6 +18,7 @@ type CUDA struct {
 	owned     []gpu.Ptr
 	lt        *cublasLt // nil where there is none
 	dnn       *cuDNN    // nil where there is none
+	parts     gpu.Ptr   // scratch of attention, on Hopper
 	choices   *Choices
 	force     string
 	plain     bool
@@ -52,6 +53,11 @@ func NewCUDA(ctx *gpu.Context, o CUDAOptions) (*CUDA, error) {
 	}
 	if c.choices == nil {
 		c.choices = NewChoices()
+	}
+	if c.hopper() {
+		if c.parts, err = ctx.Alloc(attentionParts(ctx.Multiprocessors())); err != nil {
+			return nil, fmt.Errorf("kernels: new backend: %w", err)
+		}
 	}
 	if o.CuBLASLt != nil {
 		if c.lt, err = openCublasLt(c, o.CuBLASLt); err != nil {
@@ -129,6 +135,11 @@ func (c *CUDA) Mark() int { return len(c.owned) }
 // Close waits for queued work and gives everything back.
 func (c *CUDA) Close() error {
 	first := c.Release(0)
+	if c.parts != 0 {
+		if err := c.ctx.Free(c.parts); first == nil {
+			first = err
+		}
+	}
 	if c.lt != nil {
 		if err := c.lt.close(c); first == nil {
 			first = err
