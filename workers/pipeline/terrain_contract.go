@@ -11,7 +11,7 @@ func terrainContract() contract.Contract {
 	bound := func(value float64) *float64 { return &value }
 	memory := int64(terrainDeviceBytes)
 	return contract.Contract{
-		Name: "terrain", Version: "1", OwnedBy: "telefuser", CreatedAtUnix: 1795996800,
+		Name: "terrain", Version: "2", OwnedBy: "telefuser", CreatedAtUnix: 1795996800,
 		Tasks: terrainTasks(),
 		Geometry: contract.Geometry{
 			DefaultWidth: 832, DefaultHeight: 480,

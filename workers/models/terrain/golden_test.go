@@ -9,7 +9,7 @@ type goldenFrame struct {
 
 func goldenFrames() []goldenFrame {
 	return []goldenFrame{
-		{"alpine lake", "", 0, 320, 192, "9482d52582c5c0d2e6f78ff9"},
-		{"desert", "night", 42, 192, 320, "126d6d47a2132eb62b7c2c99"},
+		{"alpine lake", "", 0, 320, 192, "682afbe4600765b7802cb3de"},
+		{"desert", "night", 42, 192, 320, "8339577025edfc25fe3e526c"},
 	}
 }

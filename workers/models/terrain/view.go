@@ -53,10 +53,10 @@ func newView(width, height int) (*view, error) {
 	return v, nil
 }
 
-// placeSamples spaces the samples so that flat ground below the eye gets one every few rows, and no step is wider than 2.4
+// placeSamples spaces the samples so that flat ground below the eye gets one every few rows, and no step is wider than 3.4
 // cells of its level.
 func (v *view) placeSamples() {
-	growth := clamp(6.6/float64(v.height), 0.004, 0.02)
+	growth := clamp(8/float64(v.height), 0.004, 0.02)
 	reach := clamp(float64(v.focal*0.45), 200, 640)
 	depth := nearDepth
 	for k := 0; k < levelsMax && depth < farDepth; k++ {
@@ -67,7 +67,7 @@ func (v *view) placeSamples() {
 		for depth < border {
 			v.depths = append(v.depths, int64(float64(depth*(1<<depthBits))))
 			v.inverses = append(v.inverses, int64(float64(v.focal/depth*(1<<inverseBits))))
-			depth += clamp(float64(depth*growth), 0.25, float64(2.4*spacing))
+			depth += clamp(float64(depth*growth), 0.25, float64(3.4*spacing))
 		}
 	}
 	v.starts = append(v.starts, len(v.depths))
