@@ -20,8 +20,8 @@ const (
 	vpxControlSpeed   = 13
 	vpxControlStatic  = 17
 	vpxControlIntra   = 26
-	vp8SpeedLive      = -12 // a fifth less time than -8, for 0.3 to 0.7 dB: docs/benchmarks.md
-	vp8StaticLive     = 1
+	vp8SpeedLive      = -16 // the quickest: docs/benchmarks.md has its price
+	vp8StaticLive     = 300 // blocks that change less, as a sum of squares, are not coded anew
 	vp8IntraPct       = 450
 	vp8PacketsMax     = 16
 	vpxImageBytes     = 1 << 10
