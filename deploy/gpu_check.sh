@@ -5,8 +5,9 @@
 #   deploy/gpu_check.sh DIR [OUT]
 #
 # DIR holds the two programs and, where the machine has none, an ffmpeg with libx264; without one the checks of the whole service are left
-# out. OUT takes the logs. Parts: the inventory, frames of the GPU against the processor's byte for byte, frames a second, one job on the
-# GPU and the same on the processor, whose videos must be equal, and the planted faults. The exit code is the number of failed checks.
+# out. With a livekit-server (and libvpx on the machine) a live session is played as well. OUT takes the logs. Parts: the inventory, frames of
+# the GPU against the processor's byte for byte, frames a second, one job on the GPU and the same on the processor, whose videos must be equal,
+# the live session, every frame of it decoded, and the planted faults. The exit code is the number of failed checks.
 set -u
 dir=$(cd "$1" && pwd)
 out=${2:-$(mktemp -d)}
@@ -110,6 +111,23 @@ service() {
 	stop
 }
 
+# session plays one live session for 20 s, decodes all that came, and looks at who made it.
+session() {
+	say "--- a live session through the whole service"
+	TELEFUSER_TOOLS=$dir start session --worker-gpu-map 0 || return
+	for _ in $(seq 300); do
+		grep -q '^live ' "$work/url" && break
+		sleep 0.1
+	done
+	if telefuser bench replay --url "$url" --frames 317 >"$out/session.txt" 2>&1; then
+		pass "$(grep -m 1 '^frames: ' "$out/session.txt")"
+	else
+		fail "the session: $(tail -n 2 "$out/session.txt")"
+	fi
+	grep -q '"device":"NVIDIA' "$log" && pass "made by $(grep '"device":"NVIDIA' "$log" | field device)" || fail "no device in the engine's facts"
+	stop
+}
+
 # fault NAME CLASS strikes one job in the middle and looks at what follows for it, for the engine and for the next job.
 fault() {
 	local id t state
@@ -142,6 +160,7 @@ inventory
 frames
 if command -v ffmpeg >/dev/null; then
 	service
+	if command -v livekit-server >/dev/null; then session; else say "no livekit-server: the live session is left out"; fi
 	faults
 else
 	say "no ffmpeg: jobs and faults are left out"
