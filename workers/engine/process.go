@@ -106,7 +106,7 @@ func (p *process) start(locks []*DeviceLock) error {
 func (p *process) dial(socket string) error {
 	conn, err := grpc.NewClient("unix:"+socket,
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageBytesMax), grpc.MaxCallSendMsgSize(messageBytesMax)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageBytesMax), grpc.MaxCallSendMsgSize(messageBytesMax), grpc.ForceCodecV2(newFrameCodec())),
 		grpc.WithInitialWindowSize(windowBytes), grpc.WithInitialConnWindowSize(windowBytes),
 		// The socket appears some milliseconds after the process: look for it often.
 		grpc.WithConnectParams(grpc.ConnectParams{

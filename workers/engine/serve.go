@@ -78,7 +78,7 @@ func Serve(ctx context.Context, p pipeline.Pipeline, cfg ServeConfig) error {
 	}()
 	g := grpc.NewServer(
 		grpc.MaxRecvMsgSize(messageBytesMax), grpc.MaxSendMsgSize(messageBytesMax),
-		grpc.InitialWindowSize(windowBytes), grpc.InitialConnWindowSize(windowBytes),
+		grpc.InitialWindowSize(windowBytes), grpc.InitialConnWindowSize(windowBytes), grpc.ForceServerCodecV2(newFrameCodec()),
 	)
 	enginepb.RegisterEngineServer(g, s)
 	served := make(chan error, 1) // one answer, from the one goroutine below
