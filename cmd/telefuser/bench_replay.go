@@ -46,7 +46,7 @@ func benchReplay(ctx context.Context, flags benchFlags, target bench.Target, w r
 		return fmt.Errorf("decoding needs ffmpeg: %w", err)
 	}
 	if target.URL == "" {
-		stack, err := startLiveStack(ctx, flags)
+		stack, err := startLiveStack(ctx, flags, 1)
 		if err != nil {
 			return err
 		}

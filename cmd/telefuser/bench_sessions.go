@@ -33,6 +33,7 @@ type benchSessions struct {
 	samples  int
 	every    time.Duration
 	sessions int
+	workers  int
 	warmup   time.Duration
 	duration time.Duration
 	size     string
@@ -67,6 +68,7 @@ func newBenchSessionsCommand() *cobra.Command {
 	f.IntVar(&b.samples, "samples", 200, "starts, controls and late viewers to measure; a p95 needs 200")
 	f.DurationVar(&b.every, "every", 700*time.Millisecond, "mean time from one of them to the next")
 	f.IntVar(&b.sessions, "sessions", 5, "sessions at the same time in the part steady")
+	f.IntVar(&b.workers, "workers", 1, "workers that the sessions are spread over, each with an engine")
 	f.DurationVar(&b.warmup, "warmup", 5*time.Second, "how long sessions run before the parts jitter and steady look")
 	f.DurationVar(&b.duration, "duration", 65*time.Second, "how long the parts jitter and steady look")
 	f.StringVar(&b.size, "size", "832x480", "size of the picture")
@@ -92,7 +94,7 @@ func (b *benchSessions) period() time.Duration { return time.Second / time.Durat
 
 func (b *benchSessions) run(ctx context.Context, w io.Writer) error {
 	report := sessionsReport{Date: time.Now().UTC().Truncate(time.Second), Machine: bench.ReadMachine()}
-	s, err := startLiveStack(ctx, b.benchFlags)
+	s, err := startLiveStack(ctx, b.benchFlags, b.workers)
 	if err != nil {
 		return err
 	}

@@ -25,8 +25,8 @@ type liveStack struct {
 	serve  *benchRole
 }
 
-// startLiveStack returns when a worker is ready.
-func startLiveStack(ctx context.Context, flags benchFlags) (_ *liveStack, err error) {
+// startLiveStack returns when the first of so many workers is ready.
+func startLiveStack(ctx context.Context, flags benchFlags, workers int) (_ *liveStack, err error) {
 	s := &liveStack{}
 	defer func() {
 		if err != nil {
@@ -48,7 +48,7 @@ func startLiveStack(ctx context.Context, flags benchFlags) (_ *liveStack, err er
 	}
 	s.target.URL = "http://127.0.0.1:" + strconv.Itoa(port)
 	s.serve, err = startBenchRole(ctx, filepath.Join(s.dir, "serve.log"), "stream-serve", "terrain", "--host", "127.0.0.1", "--port", strconv.Itoa(port),
-		"--livekit-url", s.media.URL, "--livekit-api-key", s.media.APIKey, "--livekit-api-secret", s.media.APISecret, "--num-workers", "1", "--max-sessions-per-worker", "auto",
+		"--livekit-url", s.media.URL, "--livekit-api-key", s.media.APIKey, "--livekit-api-secret", s.media.APISecret, "--num-workers", strconv.Itoa(workers), "--max-sessions-per-worker", "auto",
 		"--redis-url", "redis://"+s.redis.Addr+"/0", "--data-dir", filepath.Join(s.dir, "data"), "--log-level", "warn", "--shutdown-grace", "0s",
 		"--debug-addr", flags.debugAddr)
 	if err != nil {
