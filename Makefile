@@ -90,7 +90,7 @@ $(TOOLS)/js/node_modules/openai/package.json: versions.mk
 	@touch $@
 
 $(TOOLS)/py/bin/python: versions.mk
-	@python3 -m venv $(TOOLS)/py && $(TOOLS)/py/bin/pip install -q openai==$(OPENAI_PY_VERSION) || \
+	@rm -rf $(TOOLS)/py && python3 -m venv $(TOOLS)/py && $(TOOLS)/py/bin/pip install -q openai==$(OPENAI_PY_VERSION) || \
 	  { rm -rf $(TOOLS)/py; echo "python SDK not installed: its tests are skipped"; }
 	@touch -c $@
 
