@@ -11,6 +11,8 @@ import (
 const (
 	// lastWordsTimeout is how long the last words may take to be said.
 	lastWordsTimeout = 800 * time.Millisecond
+	// farewellTimeout is how long those who heard them may take to leave before the room is closed under them, which cuts their connections.
+	farewellTimeout = 500 * time.Millisecond
 	// recordTimeout bounds the writes of an end, retryPause is the pause between their tries.
 	recordTimeout = 15 * time.Second
 	retryPause    = 200 * time.Millisecond
@@ -29,6 +31,7 @@ func (r *run) conclude(ctx context.Context, cause error, freed func(), speaker *
 	r.insist(ctx, "release", releaseTimeout, r.claim.release)
 	freed()
 	if over {
+		r.awaitGuests(ctx)
 		closing, cancel := context.WithTimeout(ctx, roomCloseTimeout)
 		defer cancel()
 		if err := r.claim.store.closeRoom(closing, r.rooms, r.claim.session.Room); err != nil {
@@ -118,5 +121,14 @@ func (r *run) awaitSpeaker(speaker *sync.WaitGroup) {
 	select {
 	case <-said:
 	case <-timer.C:
+	}
+}
+
+// awaitGuests waits until everybody has left who hears that it is over.
+func (r *run) awaitGuests(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, farewellTimeout)
+	defer cancel()
+	if _, err := r.link.await(ctx, func(v view) bool { return v.pub == nil || v.clients == 0 }); err != nil {
+		r.log.DebugContext(ctx, "the room is closed under its guests")
 	}
 }
