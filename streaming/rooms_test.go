@@ -17,7 +17,9 @@ type rooms struct {
 	all     map[string]*room
 	created int
 	deleted map[string]int
-	down    bool
+	// under is how many clients were in a room when it was deleted.
+	under map[string]int
+	down  bool
 	// joinTakes is how long it takes to enter a room.
 	joinTakes time.Duration
 }
@@ -60,7 +62,9 @@ type sound struct {
 	media.Sound
 }
 
-func newRooms() *rooms { return &rooms{all: map[string]*room{}, deleted: map[string]int{}} }
+func newRooms() *rooms {
+	return &rooms{all: map[string]*room{}, deleted: map[string]int{}, under: map[string]int{}}
+}
 
 var errDown = errors.New("the media server is down")
 
@@ -86,16 +90,21 @@ func (r *rooms) Create(context.Context, string) error {
 }
 
 func (r *rooms) Delete(_ context.Context, name string) error {
+	room := r.of(name)
+	room.mu.Lock()
+	clients := len(room.clients)
+	room.mu.Unlock()
 	r.mu.Lock()
 	down := r.down
 	if !down {
 		r.deleted[name]++
+		r.under[name] = clients
 	}
 	r.mu.Unlock()
 	if down {
 		return errDown
 	}
-	r.of(name).end(streaming.EventRoomDeleted)
+	room.end(streaming.EventRoomDeleted)
 	return nil
 }
 
