@@ -57,7 +57,8 @@ func TestLiveTheControllerReloads(t *testing.T) {
 		return data["stage"] == "control_applied" && data["control_id"] == "again" && data["superseded"] == false
 	})
 	s.awaitDepth(pilot, s.depth-1)
-	if now := s.record(); now["pipeline_session_id"] != before["pipeline_session_id"] || now["status"] != "running" || now["participant_count"] != 2.0 {
+	waitFor(t, readyTimeout, "the record to know that one is back", func() bool { return s.record()["participant_count"] == 2.0 })
+	if now := s.record(); now["pipeline_session_id"] != before["pipeline_session_id"] || now["status"] != "running" {
 		t.Errorf("before the reload %v, after it %v", before, now)
 	}
 	awaitFrames(t, guest, seen+5)
