@@ -22,7 +22,7 @@ type PoolConfig struct {
 	// JoinTimeout bounds one try to enter a room: 10 s. OpenTimeout bounds an engine's Open: 60 s.
 	JoinTimeout time.Duration
 	OpenTimeout time.Duration
-	// RejoinTimeout is how long a session that lost its room tries to get back before it ends as media_lost: 9 s. It was without the media server for some
+	// RejoinTimeout is how long a session that lost its room tries to get back before it ends as media_lost: 7 s. It was without the media server for some
 	// seconds before the room counted as lost; the end is to come within 15 s in all.
 	RejoinTimeout time.Duration
 	// AckTimeout is how long a lossless session waits for its client's delivery_ack after done: 15 s.
@@ -39,7 +39,7 @@ type PoolConfig struct {
 func (c PoolConfig) withDefaults() PoolConfig {
 	for d, to := range map[*time.Duration]time.Duration{
 		&c.Grace: 30 * time.Second, &c.TimeSlice: 2 * time.Second, &c.JoinTimeout: 10 * time.Second, &c.OpenTimeout: time.Minute,
-		&c.RejoinTimeout: 9 * time.Second, &c.AckTimeout: 15 * time.Second, &c.PollEvery: time.Second,
+		&c.RejoinTimeout: 7 * time.Second, &c.AckTimeout: 15 * time.Second, &c.PollEvery: time.Second,
 	} {
 		if *d == 0 {
 			*d = to
