@@ -2,7 +2,6 @@ package viewer
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/pion/webrtc/v4"
@@ -48,19 +47,5 @@ func (v *Viewer) Sounds() []Sound {
 
 // WaitSounds returns when n packets of sound have arrived in all.
 func (v *Viewer) WaitSounds(ctx context.Context, n int) error {
-	for {
-		v.mu.Lock()
-		sounds, changed := v.stats.Sounds, v.changed
-		v.mu.Unlock()
-		if sounds >= n {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-v.gone:
-			return ErrGone
-		case <-ctx.Done():
-			return fmt.Errorf("viewer: %d of %d packets of sound: %w", sounds, n, context.Cause(ctx))
-		}
-	}
+	return v.wait(ctx, n, "packets of sound", func(s Stats) int { return s.Sounds })
 }

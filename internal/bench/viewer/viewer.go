@@ -186,11 +186,16 @@ var ErrGone = errors.New("viewer: the room is over")
 
 // WaitFrames returns when n frames have arrived in all.
 func (v *Viewer) WaitFrames(ctx context.Context, n int) error {
+	return v.wait(ctx, n, "frames", func(s Stats) int { return s.Frames })
+}
+
+// wait returns when the count of what arrives is n.
+func (v *Viewer) wait(ctx context.Context, n int, what string, count func(Stats) int) error {
 	for {
 		v.mu.Lock()
-		frames, changed := v.stats.Frames, v.changed
+		got, changed := count(v.stats), v.changed
 		v.mu.Unlock()
-		if frames >= n {
+		if got >= n {
 			return nil
 		}
 		select {
@@ -198,7 +203,7 @@ func (v *Viewer) WaitFrames(ctx context.Context, n int) error {
 		case <-v.gone:
 			return ErrGone
 		case <-ctx.Done():
-			return fmt.Errorf("viewer: %d of %d frames: %w", frames, n, context.Cause(ctx))
+			return fmt.Errorf("viewer: %d of %d %s: %w", got, n, what, context.Cause(ctx))
 		}
 	}
 }
