@@ -22,6 +22,8 @@ type rooms struct {
 	down  bool
 	// joinTakes is how long it takes to enter a room.
 	joinTakes time.Duration
+	// deaf is the answer to sound. It is set before a session is made: its track is announced as soon as a worker is in the room.
+	deaf error
 }
 
 // room has a publisher at most, clients, and what was sent to them.
@@ -32,9 +34,7 @@ type room struct {
 	messages []sent
 	frames   []frame
 	sounds   []sound
-	// deaf is the answer to sound.
-	deaf  error
-	joins int
+	joins    int
 	// slow is how long a frame takes to write, broken makes writes fail.
 	slow   time.Duration
 	broken bool
@@ -140,7 +140,7 @@ func (r *rooms) Join(ctx context.Context, j streaming.Join) (streaming.Publisher
 	room.end(streaming.EventReplaced)
 	room.mu.Lock()
 	defer room.mu.Unlock()
-	p := &publisher{room: room, epoch: j.Epoch, events: make(chan streaming.Event, 2048)}
+	p := &publisher{room: room, epoch: j.Epoch, events: make(chan streaming.Event, 2048), deaf: r.deaf}
 	room.pub = p
 	room.joins++
 	for id := range room.clients {
@@ -226,6 +226,8 @@ type publisher struct {
 	room   *room
 	epoch  int
 	events chan streaming.Event
+	// deaf is the answer to sound.
+	deaf error
 }
 
 func (p *publisher) WaitSubscribed(ctx context.Context, _ string) error {
@@ -241,7 +243,7 @@ func (p *publisher) WriteSound(s media.Sound, pts time.Duration) error {
 	p.room.mu.Lock()
 	defer p.room.mu.Unlock()
 	p.room.sounds = append(p.room.sounds, sound{time.Now(), pts, s})
-	return p.room.deaf
+	return p.deaf
 }
 
 func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Duration) (time.Duration, error) {

@@ -115,10 +115,10 @@ func TestDroppedFramesTakeTheirSoundAlong(t *testing.T) {
 // TestASessionGoesOnWithoutItsSound has no encoder, which is said once and asked for no more.
 func TestASessionGoesOnWithoutItsSound(t *testing.T) {
 	b := newBundle(t, quick())
+	b.rooms.deaf = fmt.Errorf("%w: no libopus", media.ErrEncoder)
 	b.pool(streaming.PoolConfig{AckTimeout: 10 * time.Millisecond}, loud{engine: &engine{took: time.Microsecond}})
 	s := b.create(lossless)
 	room := b.rooms.of(s.Room)
-	room.deaf = fmt.Errorf("%w: no libopus", media.ErrEncoder)
 	room.enter("ann")
 	b.ends(s.ID, streaming.ReasonFinished)
 	whole(t, room.shown())
