@@ -43,6 +43,9 @@ func (r *run) generate(ctx context.Context) error {
 		if lost := r.chunks.put(it); lost != nil {
 			r.pacer.timeline.add(-time.Duration(len(lost.Frames)) * r.pacer.period)
 			r.drop(len(lost.Frames))
+			for _, f := range lost.Frames {
+				f.Release()
+			}
 		}
 	}
 }

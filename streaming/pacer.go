@@ -30,7 +30,7 @@ type shown struct {
 	begun, ended    time.Time
 }
 
-// play shows one chunk and answers what became of it; its error ends the session.
+// play shows one chunk, releases its frames and answers what became of it; its error ends the session.
 func (p *pacer) play(ctx context.Context, it *item) (shown, error) {
 	length := time.Duration(len(it.Frames)) * p.period
 	start := latestOf(time.Now(), p.next)
@@ -44,6 +44,7 @@ func (p *pacer) play(ctx context.Context, it *item) (shown, error) {
 		if late := time.Since(due); late >= p.period {
 			if !p.lossless {
 				out.dropped++
+				frame.Release()
 				continue
 			}
 			start, due = start.Add(late), due.Add(late)
@@ -58,6 +59,7 @@ func (p *pacer) play(ctx context.Context, it *item) (shown, error) {
 		if err := p.write(ctx, frame, pts); err != nil {
 			return out, err
 		}
+		frame.Release()
 		p.last = pts
 		out.frames++
 	}

@@ -29,7 +29,7 @@ type reel struct {
 	attempt *attempt
 	writer  *media.MP4Writer
 	sheet   *media.Spritesheet
-	// poster is the frame of the thumbnail: the one in the middle, or the last before it.
+	// poster is the frame of the thumbnail: the one in the middle.
 	poster media.Frame
 	frames int
 	state  []byte
@@ -119,8 +119,8 @@ func (r *reel) take(chunk pipeline.Chunk) error {
 	r.timing = chunk.Timing
 	started := time.Now()
 	for _, f := range chunk.Frames {
-		if r.frames <= total/2 {
-			r.poster = f
+		if r.frames == total/2 {
+			r.poster = f.Clone()
 		}
 		if err := r.sheet.Add(f, r.frames); err != nil {
 			return err
@@ -128,6 +128,7 @@ func (r *reel) take(chunk pipeline.Chunk) error {
 		if err := r.writer.Write(f); err != nil {
 			return err
 		}
+		f.Release()
 		r.frames++
 	}
 	r.encode += time.Since(started)

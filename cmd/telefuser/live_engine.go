@@ -106,7 +106,11 @@ func (s *liveSource) Next(ctx context.Context) (streaming.Chunk, error) {
 	}
 	if s.bounded {
 		whole := len(c.Frames)
-		c.Frames = c.Frames[:min(int64(whole), s.left)]
+		shown := min(int64(whole), s.left)
+		for _, f := range c.Frames[shown:] {
+			f.Release()
+		}
+		c.Frames = c.Frames[:shown]
 		s.left -= int64(len(c.Frames))
 		if c.Sound != nil {
 			*c.Sound = c.Sound.Part(0, len(c.Frames), whole)

@@ -14,6 +14,11 @@ import (
 
 // BenchmarkFrames is the way of 832x480 frames from the engine process to the worker, the making of solid frames included.
 func BenchmarkFrames(b *testing.B) {
+	b.Run("shared", func(b *testing.B) { benchmarkFrames(b, 0) })
+	b.Run("sent", func(b *testing.B) { benchmarkFrames(b, -1) })
+}
+
+func benchmarkFrames(b *testing.B, memoryBytes int64) {
 	exe, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
@@ -24,7 +29,7 @@ func BenchmarkFrames(b *testing.B) {
 	}
 	defer os.RemoveAll(dir)
 	s, err := engine.NewSupervisor(engine.Config{
-		Command: []string{exe, "engine", "", os.DevNull}, RuntimeDir: dir, Log: slog.New(slog.DiscardHandler),
+		Command: []string{exe, "engine", "", os.DevNull}, RuntimeDir: dir, Log: slog.New(slog.DiscardHandler), FrameMemoryBytes: memoryBytes,
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -51,10 +56,15 @@ func BenchmarkFrames(b *testing.B) {
 	}
 	defer session.Close()
 	for {
-		if _, err := session.Next(ctx); errors.Is(err, io.EOF) {
+		chunk, err := session.Next(ctx)
+		if errors.Is(err, io.EOF) {
 			return
-		} else if err != nil {
+		}
+		if err != nil {
 			b.Fatal(err)
+		}
+		for _, f := range chunk.Frames {
+			f.Release()
 		}
 	}
 }

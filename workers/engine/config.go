@@ -50,6 +50,9 @@ type Config struct {
 	Credits int
 	// OnDemand has a session make a chunk only when Next asks for it, so that every control that came before acts in it. Credits has no meaning then.
 	OnDemand bool
+	// FrameMemoryBytes bounds the memory that an engine and its supervisor share for frames, where the system has such; pages that were never used cost nothing. What does
+	// not fit is sent over the socket. Default 128 MiB; negative is none.
+	FrameMemoryBytes int64
 	// OnExit, where set, is told each end of an engine process, expected ones (ClassClosed) included. It must not block.
 	OnExit func(class Class)
 	// OnPhase, where set, is told what was read of the devices of an engine while it was loaded, and while a session was open. It is called by
@@ -93,6 +96,9 @@ func (c Config) withDefaults() Config {
 	set(&c.BackoffMax, 30*time.Second)
 	set(&c.DeviceBackoffMin, 2*time.Second)
 	set(&c.DeviceBackoffMax, 5*time.Minute)
+	if c.FrameMemoryBytes == 0 {
+		c.FrameMemoryBytes = 128 << 20
+	}
 	if c.OnDemand {
 		c.Credits = 1
 	}

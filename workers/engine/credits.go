@@ -62,13 +62,14 @@ func (c *credits) tryTake() bool {
 	return true
 }
 
-// receive adds what the reader grants until the stream is over.
-func (c *credits) receive(stream grpc.BidiStreamingServer[enginepb.NextRequest, enginepb.NextResponse]) {
+// receive adds what the reader grants, and takes places back that it is done with, until the stream is over.
+func (c *credits) receive(stream grpc.BidiStreamingServer[enginepb.NextRequest, enginepb.NextResponse], places *framePlaces) {
 	for {
 		in, err := stream.Recv()
 		if err != nil {
 			return
 		}
+		places.free(in.GetReturned()) // first: the chunk that the credit is for may need them
 		c.add(int(in.GetCredits()))
 	}
 }

@@ -41,6 +41,9 @@ type process struct {
 	parent *os.File
 	stderr *os.File
 	logged chan struct{}
+	// frames is the memory that the engine may put frames into, inherited as descriptor framesFD; nil where there is none.
+	frames   *frameMemory
+	framesFD int
 
 	// serving is set when the engine is loaded and may hear of prompts.
 	serving atomic.Bool
@@ -92,12 +95,13 @@ func (p *process) start(locks []*DeviceLock) error {
 	for _, lock := range locks {
 		p.cmd.ExtraFiles = append(p.cmd.ExtraFiles, lock.file)
 	}
+	shared := p.shareFrames()
 	started := make(chan error, 1) // one answer
 	go p.live(started)
 	err = <-started
-	closed := errors.Join(childIn.Close(), childErr.Close())
+	closed := errors.Join(childIn.Close(), childErr.Close(), shared.Close())
 	if err != nil {
-		return errors.Join(err, closed, parent.Close(), stderr.Close(), p.conn.Close())
+		return errors.Join(err, closed, parent.Close(), stderr.Close(), p.conn.Close(), p.dropFrames())
 	}
 	go p.readLog()
 	return nil
@@ -140,7 +144,7 @@ func (p *process) live(started chan<- error) {
 func (p *process) finish(waited error) {
 	_ = p.stderr.SetReadDeadline(time.Now().Add(stderrGrace))
 	<-p.logged
-	err := errors.Join(p.stderr.Close(), p.parent.Close(), p.conn.Close(), p.dir.Remove())
+	err := errors.Join(p.stderr.Close(), p.parent.Close(), p.conn.Close(), p.dir.Remove(), p.dropFrames())
 	if err != nil {
 		p.log.Warn("engine left something behind", "error", err)
 	}

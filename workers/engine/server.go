@@ -34,6 +34,8 @@ type server struct {
 	sessions map[string]*session
 	// sessionsPeak is the most that were open at once.
 	sessionsPeak int
+	// places is the memory that is shared with the supervisor; nil where there is none.
+	places *framePlaces
 }
 
 func newServer(base context.Context, stop context.CancelCauseFunc, p pipeline.Pipeline, cfg ServeConfig) *server {
@@ -59,12 +61,13 @@ func (s *server) Describe(context.Context, *enginepb.DescribeRequest) (*enginepb
 const loadStep = 0.01
 
 // Load loads the pipeline once.
-func (s *server) Load(_ *enginepb.LoadRequest, stream grpc.ServerStreamingServer[enginepb.LoadProgress]) error {
+func (s *server) Load(in *enginepb.LoadRequest, stream grpc.ServerStreamingServer[enginepb.LoadProgress]) error {
 	s.model.Lock()
 	defer s.model.Unlock()
 	if s.isLoaded() {
 		return nil
 	}
+	s.share(in)
 	ctx, cancel := s.join(stream.Context())
 	defer cancel()
 	call := s.progress.begin()
@@ -93,6 +96,28 @@ func (s *server) Load(_ *enginepb.LoadRequest, stream grpc.ServerStreamingServer
 	s.loaded = true
 	s.mu.Unlock()
 	return stream.Send(&enginepb.LoadProgress{Share: 1, PhaseJson: phase})
+}
+
+// share maps the memory for frames that the supervisor offers. An engine without it sends them.
+func (s *server) share(in *enginepb.LoadRequest) {
+	if in.GetFrameMemoryBytes() == 0 {
+		return
+	}
+	memory, err := mapFrames(int(in.GetFrameMemoryFd()), in.GetFrameMemoryBytes())
+	if err != nil {
+		s.cfg.Log.Warn("frames are sent over the socket", "error", err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.places = &framePlaces{memory: memory}
+}
+
+// shared is the memory for frames; nil where there is none.
+func (s *server) shared() *framePlaces {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.places
 }
 
 func (s *server) isLoaded() bool {

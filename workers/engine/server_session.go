@@ -205,9 +205,11 @@ func (s *server) Next(stream grpc.BidiStreamingServer[enginepb.NextRequest, engi
 	if err != nil {
 		return err
 	}
+	places := s.shared()
+	places.free(first.GetReturned())
 	credits := newCredits(int(first.GetCredits()))
 	// gRPC ends the receiver when this handler returns.
-	go credits.receive(stream)
+	go credits.receive(stream, places)
 	for {
 		if err := credits.take(n.ctx); err != nil {
 			return failStream(stream, err)
@@ -219,7 +221,7 @@ func (s *server) Next(stream grpc.BidiStreamingServer[enginepb.NextRequest, engi
 		if err != nil {
 			return failStream(stream, s.judge(err))
 		}
-		if err := sendChunk(stream, chunk); err != nil {
+		if err := sendChunk(stream, chunk, places); err != nil {
 			return err
 		}
 	}
@@ -231,8 +233,14 @@ func (s *server) nextChunk(ctx context.Context, run pipeline.Session) (pipeline.
 	return run.Next(ctx)
 }
 
-func sendChunk(stream grpc.ServerStream, chunk pipeline.Chunk) error {
-	for _, f := range chunk.Frames {
+// sendChunk sends the frames, or puts them into the shared memory where there is room for all of them, and then the facts.
+func sendChunk(stream grpc.ServerStream, chunk pipeline.Chunk, shared *framePlaces) error {
+	places, shares := shared.put(chunk.Frames)
+	send := chunk.Frames
+	if shares {
+		send = nil
+	}
+	for _, f := range send {
 		part := &enginepb.Frame{Width: int32(f.Width), Height: int32(f.Height), Data: f.Data}
 		if err := stream.SendMsg(&enginepb.NextResponse{Part: &enginepb.NextResponse_Frame{Frame: part}}); err != nil {
 			return fmt.Errorf("engine: send frame: %w", err)
@@ -241,6 +249,9 @@ func sendChunk(stream grpc.ServerStream, chunk pipeline.Chunk) error {
 	facts, err := chunkToWire(chunk)
 	if err != nil {
 		return err
+	}
+	if shares {
+		facts.Places, facts.Width, facts.Height = places, int32(chunk.Frames[0].Width), int32(chunk.Frames[0].Height)
 	}
 	end := &enginepb.NextResponse{Part: &enginepb.NextResponse_Chunk{Chunk: facts}}
 	if err := stream.SendMsg(end); err != nil {

@@ -24,6 +24,7 @@ type Session struct {
 	stream     grpc.BidiStreamingClient[enginepb.NextRequest, enginepb.NextResponse]
 	// endStream ends the reader together with its stream.
 	endStream context.CancelFunc
+	lent      *lentFrames
 	// chunks has room for every chunk that a credit was given for, so the reader never waits.
 	chunks chan pipeline.Chunk
 	// end is why there are no more chunks; read it when chunks is closed.
@@ -48,21 +49,29 @@ func (s *Supervisor) Open(ctx context.Context, req pipeline.Request) (*Session, 
 	if err != nil {
 		return nil, err
 	}
-	n := &Session{supervisor: s, process: p, desc: desc, id: s.nextID(), chunks: make(chan pipeline.Chunk, s.cfg.Credits)}
+	n := &Session{supervisor: s, process: p, desc: desc, id: s.nextID(), lent: p.lend(), chunks: make(chan pipeline.Chunk, s.cfg.Credits)}
 	resetPeakMemory(p.cmd.Process.Pid)
+	if err := n.begin(ctx, wire); err != nil {
+		return nil, errors.Join(err, n.lent.close())
+	}
+	return n, nil
+}
+
+// begin opens the session on the engine and asks for its first chunks.
+func (n *Session) begin(ctx context.Context, wire *enginepb.Request) error {
 	if err := n.open(ctx, wire); err != nil {
 		if ctx.Err() != nil {
 			// The engine may be in the middle of opening: see that it lets go.
-			_, closed := p.closeSession(ctx, n.id)
-			return nil, errors.Join(context.Cause(ctx), closed)
+			_, closed := n.process.closeSession(ctx, n.id)
+			return errors.Join(context.Cause(ctx), closed)
 		}
-		return nil, err
+		return err
 	}
 	if err := n.startReading(ctx); err != nil {
-		_, closed := p.closeSession(ctx, n.id)
-		return nil, errors.Join(err, closed)
+		_, closed := n.process.closeSession(ctx, n.id)
+		return errors.Join(err, closed)
 	}
-	return n, nil
+	return nil
 }
 
 func (n *Session) open(ctx context.Context, req *enginepb.Request) error {
@@ -90,9 +99,9 @@ func (n *Session) startReading(ctx context.Context) error {
 	return nil
 }
 
-// grant tells the engine that there is room for more chunks. An error shows where the chunks are read.
+// grant tells the engine that there is room for more chunks, and which frames of whatever session are done with. An error shows where the chunks are read.
 func (n *Session) grant(count int) {
-	_ = n.stream.Send(&enginepb.NextRequest{SessionId: n.id, Credits: int32(count)})
+	_ = n.stream.Send(&enginepb.NextRequest{SessionId: n.id, Credits: int32(count), Returned: n.lent.memory.takeReturned()})
 }
 
 // read puts frames together to chunks until the stream ends.
@@ -118,7 +127,12 @@ func (n *Session) read(ctx context.Context) {
 			frames = append(frames, frame)
 			continue
 		}
-		chunk, err := chunkFromWire(in.GetChunk(), frames)
+		lent, err := n.lent.lend(in.GetChunk())
+		if err != nil {
+			n.end = n.broken(err)
+			return
+		}
+		chunk, err := chunkFromWire(in.GetChunk(), append(frames, lent...))
 		if err != nil || len(n.chunks) == cap(n.chunks) {
 			n.end = n.broken(errors.Join(err, errors.New("a chunk that does not fit")))
 			return
@@ -133,7 +147,8 @@ func (n *Session) broken(err error) error {
 	return &Error{Class: ClassInternal, Message: fmt.Sprintf("protocol: %v", err)}
 }
 
-// Next takes the next chunk, and io.EOF after the last. When ctx ends it answers ctx's cause at once.
+// Next takes the next chunk, and io.EOF after the last. When ctx ends it answers ctx's cause at once. The caller releases each frame when it is done with it: there is
+// room for so many, and then they are sent over the socket.
 func (n *Session) Next(ctx context.Context) (pipeline.Chunk, error) {
 	if ctx.Err() != nil {
 		return pipeline.Chunk{}, context.Cause(ctx)
@@ -169,7 +184,8 @@ func (n *Session) Control(ctx context.Context, c pipeline.Control) error {
 }
 
 // Close ends the session and answers when the device is free of it: the pipeline let go within CloseGrace, or its process is gone. The
-// error tells of a process that had to be killed; there is nothing left to do about it. Further calls answer the same.
+// error tells of a process that had to be killed; there is nothing left to do about it. Further calls answer the same. Frames of the session must not be used any
+// more: their memory may be gone.
 func (n *Session) Close() error {
 	n.closing.Do(func() {
 		if !n.process.isGone() {
@@ -182,6 +198,9 @@ func (n *Session) Close() error {
 		}
 		n.endStream()
 		for range n.chunks { // until the reader has ended
+		}
+		if err := n.lent.close(); err != nil {
+			n.supervisor.cfg.Log.Warn("frames were not let go of", "error", err)
 		}
 	})
 	return n.closed

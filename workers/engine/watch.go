@@ -38,7 +38,7 @@ func (p *process) load(ctx context.Context) (Description, error) {
 			return d, &Error{Class: ClassInvalid, Message: "devices: " + err.Error()}
 		}
 	}
-	stream, err := p.client.Load(ctx, &enginepb.LoadRequest{})
+	stream, err := p.client.Load(ctx, p.offer())
 	if err != nil {
 		return d, p.explain(ctx, err, nil)
 	}

@@ -204,8 +204,13 @@ func chunkFromWire(in *enginepb.Chunk, frames []media.Frame) (pipeline.Chunk, er
 
 func frameFromWire(in *enginepb.Frame) (media.Frame, error) {
 	f := media.Frame{Width: int(in.GetWidth()), Height: int(in.GetHeight()), Data: in.GetData()}
+	return f, checkFrame(f)
+}
+
+// checkFrame refuses a frame of another size than its picture's.
+func checkFrame(f media.Frame) error {
 	if f.Width < 2 || f.Height < 2 || f.Width%2+f.Height%2 != 0 || len(f.Data) != media.FrameBytes(f.Width, f.Height) {
-		return f, fmt.Errorf("frame of %dx%d has %d bytes", f.Width, f.Height, len(f.Data))
+		return fmt.Errorf("frame of %dx%d has %d bytes", f.Width, f.Height, len(f.Data))
 	}
-	return f, nil
+	return nil
 }

@@ -133,9 +133,13 @@ func (x *DescribeResponse) GetDevicesJson() []byte {
 }
 
 type LoadRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// frame_memory_fd is a file descriptor that the engine inherited: memory of frame_memory_bytes that it shares with its supervisor. It may write the frames of its
+	// chunks there, in place of sending them. 0 bytes means that there is none.
+	FrameMemoryFd    int32 `protobuf:"varint,1,opt,name=frame_memory_fd,json=frameMemoryFd,proto3" json:"frame_memory_fd,omitempty"`
+	FrameMemoryBytes int64 `protobuf:"varint,2,opt,name=frame_memory_bytes,json=frameMemoryBytes,proto3" json:"frame_memory_bytes,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *LoadRequest) Reset() {
@@ -166,6 +170,20 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
 	return file_engine_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *LoadRequest) GetFrameMemoryFd() int32 {
+	if x != nil {
+		return x.FrameMemoryFd
+	}
+	return 0
+}
+
+func (x *LoadRequest) GetFrameMemoryBytes() int64 {
+	if x != nil {
+		return x.FrameMemoryBytes
+	}
+	return 0
 }
 
 type LoadProgress struct {
@@ -823,7 +841,9 @@ type NextRequest struct {
 	// session_id is read from the first message of the stream only.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// credits are added to what is left: the number of further chunks that the reader has room for.
-	Credits       int32 `protobuf:"varint,2,opt,name=credits,proto3" json:"credits,omitempty"`
+	Credits int32 `protobuf:"varint,2,opt,name=credits,proto3" json:"credits,omitempty"`
+	// returned are places of the shared memory, of any session's frames, that the reader is done with.
+	Returned      []uint64 `protobuf:"varint,3,rep,packed,name=returned,proto3" json:"returned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -870,6 +890,13 @@ func (x *NextRequest) GetCredits() int32 {
 		return x.Credits
 	}
 	return 0
+}
+
+func (x *NextRequest) GetReturned() []uint64 {
+	if x != nil {
+		return x.Returned
+	}
+	return nil
 }
 
 type NextResponse struct {
@@ -1030,7 +1057,12 @@ type Chunk struct {
 	// timing_json is what the stage scheduler saw of the chunk, a JSON object as docs/engine.md says; empty where there is none.
 	TimingJson []byte `protobuf:"bytes,8,opt,name=timing_json,json=timingJson,proto3" json:"timing_json,omitempty"`
 	// sound is what is heard while the frames are shown; absent where there is none.
-	Sound         *Sound `protobuf:"bytes,9,opt,name=sound,proto3" json:"sound,omitempty"`
+	Sound *Sound `protobuf:"bytes,9,opt,name=sound,proto3" json:"sound,omitempty"`
+	// places are where the frames lie in the shared memory, in bytes from its beginning, where they were not sent: all of a chunk's or none. They stay untouched
+	// until they are returned. width and height are those of each, in pixels.
+	Places        []uint64 `protobuf:"varint,10,rep,packed,name=places,proto3" json:"places,omitempty"`
+	Width         int32    `protobuf:"varint,11,opt,name=width,proto3" json:"width,omitempty"`
+	Height        int32    `protobuf:"varint,12,opt,name=height,proto3" json:"height,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1126,6 +1158,27 @@ func (x *Chunk) GetSound() *Sound {
 		return x.Sound
 	}
 	return nil
+}
+
+func (x *Chunk) GetPlaces() []uint64 {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
+func (x *Chunk) GetWidth() int32 {
+	if x != nil {
+		return x.Width
+	}
+	return 0
+}
+
+func (x *Chunk) GetHeight() int32 {
+	if x != nil {
+		return x.Height
+	}
+	return 0
 }
 
 // Sound is PCM of 48000 samples a second and channel, 16 bits each, the low byte first, those of one moment after another. It begins with the first
@@ -1506,8 +1559,10 @@ const file_engine_proto_rawDesc = "" +
 	"\rcontract_json\x18\x01 \x01(\fR\fcontractJson\x12\x18\n" +
 	"\aruntime\x18\x02 \x01(\tR\aruntime\x12\x16\n" +
 	"\x06device\x18\x03 \x01(\tR\x06device\x12!\n" +
-	"\fdevices_json\x18\x04 \x01(\fR\vdevicesJson\"\r\n" +
-	"\vLoadRequest\"C\n" +
+	"\fdevices_json\x18\x04 \x01(\fR\vdevicesJson\"c\n" +
+	"\vLoadRequest\x12&\n" +
+	"\x0fframe_memory_fd\x18\x01 \x01(\x05R\rframeMemoryFd\x12,\n" +
+	"\x12frame_memory_bytes\x18\x02 \x01(\x03R\x10frameMemoryBytes\"C\n" +
 	"\fLoadProgress\x12\x14\n" +
 	"\x05share\x18\x01 \x01(\x01R\x05share\x12\x1d\n" +
 	"\n" +
@@ -1558,11 +1613,12 @@ const file_engine_proto_rawDesc = "" +
 	"\x04path\x18\a \x03(\v2\x19.telefuser.engine.v1.PoseR\x04pathB\a\n" +
 	"\x05_keysB\t\n" +
 	"\a_prompt\"\x11\n" +
-	"\x0fControlResponse\"F\n" +
+	"\x0fControlResponse\"b\n" +
 	"\vNextRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n" +
-	"\acredits\x18\x02 \x01(\x05R\acredits\"~\n" +
+	"\acredits\x18\x02 \x01(\x05R\acredits\x12\x1a\n" +
+	"\breturned\x18\x03 \x03(\x04R\breturned\"~\n" +
 	"\fNextResponse\x122\n" +
 	"\x05frame\x18\x01 \x01(\v2\x1a.telefuser.engine.v1.FrameH\x00R\x05frame\x122\n" +
 	"\x05chunk\x18\x02 \x01(\v2\x1a.telefuser.engine.v1.ChunkH\x00R\x05chunkB\x06\n" +
@@ -1570,7 +1626,7 @@ const file_engine_proto_rawDesc = "" +
 	"\x05Frame\x12\x14\n" +
 	"\x05width\x18\x01 \x01(\x05R\x05width\x12\x16\n" +
 	"\x06height\x18\x02 \x01(\x05R\x06height\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data\"\xb6\x02\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\"\xfc\x02\n" +
 	"\x05Chunk\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x16\n" +
 	"\x06frames\x18\x02 \x01(\x05R\x06frames\x12\x1f\n" +
@@ -1582,7 +1638,11 @@ const file_engine_proto_rawDesc = "" +
 	"\x05state\x18\a \x01(\fR\x05state\x12\x1f\n" +
 	"\vtiming_json\x18\b \x01(\fR\n" +
 	"timingJson\x120\n" +
-	"\x05sound\x18\t \x01(\v2\x1a.telefuser.engine.v1.SoundR\x05sound\"5\n" +
+	"\x05sound\x18\t \x01(\v2\x1a.telefuser.engine.v1.SoundR\x05sound\x12\x16\n" +
+	"\x06places\x18\n" +
+	" \x03(\x04R\x06places\x12\x14\n" +
+	"\x05width\x18\v \x01(\x05R\x05width\x12\x16\n" +
+	"\x06height\x18\f \x01(\x05R\x06height\"5\n" +
 	"\x05Sound\x12\x1a\n" +
 	"\bchannels\x18\x01 \x01(\x05R\bchannels\x12\x10\n" +
 	"\x03pcm\x18\x02 \x01(\fR\x03pcm\"<\n" +
