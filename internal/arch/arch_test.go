@@ -36,6 +36,7 @@ var rooms = []room{
 	{"streaming", []string{"workers/media"}},
 	{"streaming/livekit", []string{"streaming", "workers/media"}},
 	{"api", []string{"openapi", "jobs", "storage", "streaming", "workers/contract"}},
+	{"internal/outbound", nil},
 	{"internal/bench", []string{"openapi", "workers/kernels"}},
 	{"internal/config", []string{"api", "jobs", "storage", "workers", "streaming", "workers/media"}},
 	{"internal/kernelbuild", []string{"workers/gpu", "workers/kernels", "workers/models"}},
