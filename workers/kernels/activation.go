@@ -28,7 +28,7 @@ func (f Function) Apply(x float64) float64 {
 	}
 }
 
-// Activation computes y = f(x), X and Y [T, D] bf16; they may be the same.
+// Activation computes y = f(x), X and Y [T, D] both bf16 or, not by CUDA, both f32; they may be the same.
 type Activation struct {
 	X, Y Tensor
 	F    Function
@@ -39,7 +39,7 @@ func (o Activation) Check() error {
 	if err := checkRows("activation", columnsMax*8, o.X, o.Y); err != nil {
 		return err
 	}
-	if o.X.Type != BF16 || o.Y.Type != BF16 || o.F != GELU && o.F != SiLU {
+	if !wide(o.X.Type) || o.Y.Type != o.X.Type || o.F != GELU && o.F != SiLU {
 		return misfit("activation", "%v to %v by function %d", o.X.Type, o.Y.Type, o.F)
 	}
 	return nil
@@ -54,6 +54,9 @@ func (o Activation) reference() {
 }
 
 func (o Activation) launch(c *CUDA) error {
+	if err := narrowOnly("activation", o.X); err != nil {
+		return err
+	}
 	name := "gelu_bf16"
 	if o.F == SiLU {
 		name = "silu_bf16"

@@ -11,8 +11,8 @@ import (
 // Attention computes softmax(Scale * Q K^T) V for every head, over the first Keys slots of
 // a cache; the order of keys does not matter, so a ring cache needs no turning.
 //
-//	Q [Sq, H*128], rows may be part of longer ones   K [slots, H*128]   O [Sq, H*128] bf16
-//	bf16: V [slots, H*128]
+//	Q [Sq, H*128], rows may be part of longer ones   K [slots, H*128]   O [Sq, H*128] bf16, or f32 beside f32
+//	bf16 or f32 (not by CUDA): V [slots, H*128]
 //	e4m3: V [H*128, capacity], as StoreValues writes it; Keys is a multiple of 16
 //
 // With e4m3, Scale includes the scales of Q and K, and ValueScale that of V (bf16: 1).
@@ -34,14 +34,14 @@ func (o Attention) Check() error {
 		}
 	}
 	d := o.Q.Dim(1)
-	if d%HeadDim != 0 || o.K.Dim(1) != d || o.O.Dim(1) != d || o.O.Dim(0) != o.Q.Dim(0) || o.O.Type != BF16 {
+	if d%HeadDim != 0 || o.K.Dim(1) != d || o.O.Dim(1) != d || o.O.Dim(0) != o.Q.Dim(0) || o.O.Type != BF16 && (o.O.Type != F32 || o.Q.Type != F32) {
 		return misfit(op, "q %v, k %v, o %v of %v", o.Q.Shape, o.K.Shape, o.O.Shape, o.O.Type)
 	}
 	if o.Q.Type != o.K.Type || o.Q.Type != o.V.Type || o.Keys < 1 || o.Keys > o.K.Dim(0) {
 		return misfit(op, "types %v %v %v, %d keys of %d", o.Q.Type, o.K.Type, o.V.Type, o.Keys, o.K.Dim(0))
 	}
 	switch {
-	case o.Q.Type == BF16 && o.V.Dim(1) == d && o.Keys <= o.V.Dim(0):
+	case wide(o.Q.Type) && o.V.Dim(1) == d && o.Keys <= o.V.Dim(0):
 	case o.Q.Type == E4M3 && o.V.Dim(0) == d && o.Keys <= o.V.Dim(1) && o.Keys%keyGroup == 0:
 	default:
 		return misfit(op, "v %v of %v, %d keys", o.V.Shape, o.V.Type, o.Keys)
@@ -51,7 +51,7 @@ func (o Attention) Check() error {
 
 // valueAt is the place of element c of key k in either layout.
 func (o Attention) valueAt(k, c int) int {
-	if o.V.Type == BF16 {
+	if o.V.Type != E4M3 {
 		return k*o.V.Stride[0] + c
 	}
 	return c*o.V.Stride[0] + k/16*16 + KeyOrder(k)
@@ -90,6 +90,9 @@ func (o Attention) reference() {
 }
 
 func (o Attention) launch(c *CUDA) error {
+	if err := narrowOnly("attention", o.Q); err != nil {
+		return err
+	}
 	if !c.hopper() {
 		return o.launchPlain(c, o.Scale*math.Log2E)
 	}

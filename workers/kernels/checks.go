@@ -1,6 +1,9 @@
 package kernels
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // checkRows wants matrices of one shape, with rows in steps of 8 elements (16 bytes at
 // most) and at most columns long.
@@ -20,6 +23,19 @@ func checkRows(op string, columns int, ts ...Tensor) error {
 		}
 		if err := checkAligned(op, t); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// wide says whether a type is one of those that models compute in.
+func wide(t DType) bool { return t == BF16 || t == F32 }
+
+// narrowOnly refuses f32 where a GPU has kernels for bf16 alone.
+func narrowOnly(op string, ts ...Tensor) error {
+	for _, t := range ts {
+		if t.Type == F32 && !t.Absent() {
+			return fmt.Errorf("%w: %s of f32 on a GPU", ErrUnsupported, op)
 		}
 	}
 	return nil
@@ -45,6 +61,14 @@ func checkVector(op string, t Tensor, d DType, n int, optional bool) error {
 		return misfit(op, "vector %v of %v, want %d of %v", t.Shape, t.Type, n, d)
 	}
 	return checkAligned(op, t)
+}
+
+// checkBias wants a bias of bf16, or of f32 where the factors are.
+func checkBias(op string, t Tensor, factors DType, n int, optional bool) error {
+	if t.Type == F32 && factors == F32 {
+		return checkVector(op, t, F32, n, optional)
+	}
+	return checkVector(op, t, BF16, n, optional)
 }
 
 // writeRow rounds a row into y; with e4m3 it chooses and keeps the row's scale.

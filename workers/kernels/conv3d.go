@@ -8,12 +8,12 @@ import (
 
 // Conv3D is a convolution over time, rows and columns of images with channels last.
 //
-//	X [T, H, W, C]   W [N, KT, KH, KW, C]   Bias [N]   Residual, Y [To, Ho, Wo, N], all bf16, contiguous
+//	X [T, H, W, C]   W [N, KT, KH, KW, C]   Bias [N]   Residual, Y [To, Ho, Wo, N], all bf16 or all f32, contiguous
 //
 // Before the first frame lie PadT zero frames (a causal convolution of KT frames has
 // KT - 1, or as many real frames of the chunk before in X and PadT 0); nothing is padded
 // after the last. Strides are 1 unless set. In space, stride 1 pads K/2 on all sides;
-// stride 2 pads nothing before and, after, as the output's shape demands.
+// stride 2 pads nothing before and, after, as the output's shape demands. CUDA has no kernel for f32.
 type Conv3D struct {
 	X, W, Bias, Residual, Y Tensor
 	PadT                    int
@@ -36,7 +36,7 @@ func (o Conv3D) Check() error {
 		return misfit(op, "x %v, w %v, y %v", o.X.Shape, o.W.Shape, o.Y.Shape)
 	}
 	for _, t := range []Tensor{o.X, o.W, o.Y} {
-		if t.Type != BF16 || t.Len() == 0 || !t.contiguous(0) || t.Dev%16 != 0 {
+		if !wide(t.Type) || t.Type != o.X.Type || t.Len() == 0 || !t.contiguous(0) || t.Dev%16 != 0 {
 			return misfit(op, "tensor %v of %v", t.Shape, t.Type)
 		}
 	}
@@ -54,10 +54,10 @@ func (o Conv3D) Check() error {
 	case ss > 1 && (o.Y.Dim(1) > (h+ss-1)/ss || o.Y.Dim(2) > (w+ss-1)/ss):
 		return misfit(op, "y %v is too large for stride %d", o.Y.Shape, ss)
 	}
-	if r := o.Residual; !r.Absent() && (r.Type != BF16 || r.Len() != o.Y.Len() || !r.contiguous(0)) {
+	if r := o.Residual; !r.Absent() && (r.Type != o.X.Type || r.Len() != o.Y.Len() || !r.contiguous(0)) {
 		return misfit(op, "residual %v", r.Shape)
 	}
-	return checkVector(op, o.Bias, BF16, n, false)
+	return checkVector(op, o.Bias, o.X.Type, n, false)
 }
 
 func (o Conv3D) reference() {
@@ -87,6 +87,9 @@ func (o Conv3D) reference() {
 }
 
 func (o Conv3D) launch(c *CUDA) error {
+	if err := narrowOnly("conv3d", o.X); err != nil {
+		return err
+	}
 	return c.choose(o.key(), o.candidates(c))
 }
 

@@ -8,11 +8,11 @@ import (
 
 // Gemm computes D = act(A * B^T * scaleA * scaleB + bias) * gate + residual.
 //
-//	A [M, K], B [N, K] bf16, or e4m3 with ScaleA [M] and ScaleB [N] f32   Bias [N] bf16
+//	A [M, K], B [N, K] bf16, or f32, or e4m3 with ScaleA [M] and ScaleB [N] f32   Bias [N] bf16, or f32 beside f32
 //	Gate [N] f32   Residual [M, N] and D [M, N] of one type, bf16 or f32
 //
 // Bias, Gate and Residual may be absent; Residual may be D itself. K and N are multiples of
-// 16 elements, rows start at multiples of 16 bytes.
+// 16 elements, rows start at multiples of 16 bytes. CUDA has no kernel for f32.
 type Gemm struct {
 	A, B, D                              Tensor
 	ScaleA, ScaleB, Bias, Gate, Residual Tensor
@@ -33,10 +33,10 @@ func (o Gemm) Check() error {
 		return misfit(op, "a %v, b %v, d %v", o.A.Shape, o.B.Shape, o.D.Shape)
 	case k%step != 0 || n%step != 0:
 		return misfit(op, "k %d and n %d must be multiples of %d", k, n, step)
-	case o.A.Type != o.B.Type || o.A.Type != BF16 && o.A.Type != E4M3 || o.D.Type != BF16 && o.D.Type != F32:
+	case o.A.Type != o.B.Type || !wide(o.A.Type) && o.A.Type != E4M3 || !wide(o.D.Type):
 		return misfit(op, "%v by %v to %v", o.A.Type, o.B.Type, o.D.Type)
-	case o.A.Type == BF16 && (!o.ScaleA.Absent() || !o.ScaleB.Absent()):
-		return misfit(op, "scales with bf16")
+	case o.A.Type != E4M3 && (!o.ScaleA.Absent() || !o.ScaleB.Absent()):
+		return misfit(op, "scales with %v", o.A.Type)
 	}
 	if r := o.Residual; !r.Absent() {
 		if r.Type != o.D.Type || r.Rank() != 2 || r.Dim(0) != m || r.Dim(1) != n || !r.contiguous(1) || r.Stride[0]%8 != 0 {
@@ -46,7 +46,7 @@ func (o Gemm) Check() error {
 	scaled := o.A.Type == E4M3
 	for _, err := range []error{
 		checkVector(op, o.ScaleA, F32, m, !scaled), checkVector(op, o.ScaleB, F32, n, !scaled),
-		checkVector(op, o.Bias, BF16, n, true), checkVector(op, o.Gate, F32, n, true),
+		checkBias(op, o.Bias, o.A.Type, n, true), checkVector(op, o.Gate, F32, n, true),
 	} {
 		if err != nil {
 			return err
@@ -92,6 +92,9 @@ func (o Gemm) epilogue(i, j int, v float64) float64 {
 }
 
 func (o Gemm) launch(c *CUDA) error {
+	if err := narrowOnly("gemm", o.A, o.Bias); err != nil {
+		return err
+	}
 	if !c.hopper() {
 		return o.launchPlain(c)
 	}

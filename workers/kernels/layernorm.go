@@ -61,7 +61,7 @@ func (c *CUDA) walkGrid(rows, columns, stages int, t DType) (string, gpu.Grid) {
 // base being 1 with PlusOne and 0 without.
 //
 //	X [T, D] bf16 or f32    Gain, Shift [D] f32, either may be absent (gain 1, shift 0)
-//	Y [T, D] bf16, or e4m3 with Scale [T] f32
+//	Y [T, D] bf16, or f32 (not by CUDA), or e4m3 with Scale [T] f32
 //
 // D is a multiple of 8, rows start at multiples of 16 bytes.
 type LayerNorm struct {
@@ -76,7 +76,7 @@ func (o LayerNorm) Check() error {
 	if err := checkRows(op, columnsMax, o.X, o.Y); err != nil {
 		return err
 	}
-	if o.X.Type != BF16 && o.X.Type != F32 || o.Y.Type != BF16 && o.Y.Type != E4M3 {
+	if !wide(o.X.Type) || !wide(o.Y.Type) && o.Y.Type != E4M3 {
 		return misfit(op, "%v to %v", o.X.Type, o.Y.Type)
 	}
 	for _, v := range []Tensor{o.Gain, o.Shift} {
@@ -119,6 +119,9 @@ func (o LayerNorm) reference() {
 }
 
 func (o LayerNorm) launch(c *CUDA) error {
+	if err := narrowOnly("layernorm", o.Y); err != nil {
+		return err
+	}
 	one := float32(0)
 	if o.PlusOne {
 		one = 1

@@ -4,7 +4,7 @@ import "telefuser/workers/gpu"
 
 // GateResidual computes x += gate * y in place.
 //
-//	X [T, D] bf16 or f32   Y [T, D] bf16   Gate [D] f32, absent: 1
+//	X [T, D] bf16 or f32   Y [T, D] bf16, or f32 (not by CUDA) beside f32   Gate [D] f32, absent: 1
 type GateResidual struct{ X, Y, Gate Tensor }
 
 // Check tells whether the tensors fit.
@@ -13,7 +13,7 @@ func (o GateResidual) Check() error {
 	if err := checkRows(op, columnsMax*8, o.X, o.Y); err != nil {
 		return err
 	}
-	if o.X.Type != BF16 && o.X.Type != F32 || o.Y.Type != BF16 {
+	if !wide(o.X.Type) || o.Y.Type != BF16 && o.Y.Type != o.X.Type {
 		return misfit(op, "%v += %v", o.X.Type, o.Y.Type)
 	}
 	return checkVector(op, o.Gate, F32, o.X.Dim(1), true)
@@ -33,6 +33,9 @@ func (o GateResidual) reference() {
 }
 
 func (o GateResidual) launch(c *CUDA) error {
+	if err := narrowOnly("gate_residual", o.Y); err != nil {
+		return err
+	}
 	d := o.X.Dim(1)
 	return c.launch("residual", "gate_residual_"+o.X.Type.String(), gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 1)}, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).Ptr(o.Gate.Dev).I32(d)
@@ -41,7 +44,7 @@ func (o GateResidual) launch(c *CUDA) error {
 
 // ScaleShift computes x = (1 + s) * x + t in place.
 //
-//	X [T, D] bf16 or f32   S, T [T, D] bf16
+//	X [T, D] bf16 or f32   S, T [T, D] bf16, or f32 (not by CUDA) beside f32
 type ScaleShift struct{ X, S, T Tensor }
 
 // Check tells whether the tensors fit.
@@ -50,7 +53,7 @@ func (o ScaleShift) Check() error {
 	if err := checkRows(op, columnsMax*8, o.X, o.S, o.T); err != nil {
 		return err
 	}
-	if o.X.Type != BF16 && o.X.Type != F32 || o.S.Type != BF16 || o.T.Type != BF16 {
+	if !wide(o.X.Type) || o.S.Type != o.T.Type || o.S.Type != BF16 && o.S.Type != o.X.Type {
 		return misfit(op, "%v by %v and %v", o.X.Type, o.S.Type, o.T.Type)
 	}
 	return nil
@@ -66,6 +69,9 @@ func (o ScaleShift) reference() {
 }
 
 func (o ScaleShift) launch(c *CUDA) error {
+	if err := narrowOnly("scale_shift", o.S); err != nil {
+		return err
+	}
 	d := o.X.Dim(1)
 	return c.launch("residual", "scale_shift_"+o.X.Type.String(), gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 1)}, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.S.Dev).I64(int64(o.S.Stride[0])).Ptr(o.T.Dev).I64(int64(o.T.Stride[0])).I32(d)

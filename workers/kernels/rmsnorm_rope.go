@@ -21,10 +21,11 @@ type Axes struct{ Frame, Row, Column int }
 // RMSNormRoPE computes y = rope(x / rms(x) * weight) * factor for every token of a grid of
 // GridH x GridW patches a frame.
 //
-//	X [T, H*128] bf16   Weight [H*128] f32   Table [P, 64, 2] f32, (cos, sin)   State [4] i32, see Ring
-//	Y bf16 or e4m3: [T, H*128] for queries; [slots, H*128] with InRing, token t at its slot of the ring
+//	X [T, H*128] bf16 or f32   Weight [H*128] f32   Table [P, 64, 2] f32, (cos, sin)   State [4] i32, see Ring
+//	Y bf16, f32 or e4m3: [T, H*128] for queries; [slots, H*128] with InRing, token t at its slot of the ring
 //
-// The norm runs over all heads together. Positions and slots must lie inside the table and Y.
+// The norm runs over all heads together. Positions and slots must lie inside the table and Y. CUDA
+// has no kernel for f32.
 type RMSNormRoPE struct {
 	X, Weight, Table, State, Y Tensor
 	InRing                     bool
@@ -44,7 +45,7 @@ func (o RMSNormRoPE) Check() error {
 	}
 	d := o.X.Dim(1)
 	switch {
-	case o.X.Type != BF16 || o.Y.Type != BF16 && o.Y.Type != E4M3:
+	case !wide(o.X.Type) || !wide(o.Y.Type) && o.Y.Type != E4M3:
 		return misfit(op, "%v to %v", o.X.Type, o.Y.Type)
 	case d%HeadDim != 0 || o.Y.Dim(1) != d || !o.Y.contiguous(0):
 		return misfit(op, "x %v, y %v: want heads of %d", o.X.Shape, o.Y.Shape, HeadDim)
@@ -102,6 +103,9 @@ func (o RMSNormRoPE) reference() {
 }
 
 func (o RMSNormRoPE) launch(c *CUDA) error {
+	if err := narrowOnly("rmsnorm_rope", o.X, o.Y); err != nil {
+		return err
+	}
 	d := o.X.Dim(1)
 	ring := 0
 	if o.InRing {
@@ -116,8 +120,8 @@ func (o RMSNormRoPE) launch(c *CUDA) error {
 
 // StoreValues writes attention values into the ring cache, times Factor.
 //
-//	X [T, H*128] bf16   State [4] i32, see Ring
-//	Y bf16 [slots, H*128], or e4m3 [H*128, capacity] with the keys of every group of 16 in
+//	X [T, H*128] bf16 or f32 (not by CUDA)   State [4] i32, see Ring
+//	Y [slots, H*128] of X's type, or e4m3 [H*128, capacity] with the keys of every group of 16 in
 //	the order of KeyOrder
 //
 // With e4m3, the ring's first slot, end and the first token's slot are multiples of 16.
@@ -142,11 +146,11 @@ func (o StoreValues) Check() error {
 		return err
 	}
 	d := o.X.Dim(1)
-	if o.X.Type != BF16 || o.Y.Rank() != 2 || !o.Y.contiguous(0) || d%HeadDim != 0 {
+	if !wide(o.X.Type) || o.Y.Rank() != 2 || !o.Y.contiguous(0) || d%HeadDim != 0 {
 		return misfit(op, "x %v, y %v", o.X.Shape, o.Y.Shape)
 	}
 	switch {
-	case o.Y.Type == BF16 && o.Y.Dim(1) == d:
+	case o.Y.Type == o.X.Type && o.Y.Dim(1) == d:
 	case o.Y.Type == E4M3 && o.Y.Dim(0) == d && o.Y.Dim(1)%16 == 0:
 	default:
 		return misfit(op, "x %v, y %v of %v", o.X.Shape, o.Y.Shape, o.Y.Type)
@@ -157,7 +161,7 @@ func (o StoreValues) Check() error {
 func (o StoreValues) reference() {
 	d, tokens := o.X.Dim(1), o.X.Dim(0)
 	for t := range (tokens + 15) / 16 * 16 {
-		if t >= tokens && o.Y.Type == BF16 {
+		if t >= tokens && o.Y.Type != E4M3 {
 			return
 		}
 		slot := ringSlot(o.State, t)
@@ -166,7 +170,7 @@ func (o StoreValues) reference() {
 			if t < tokens {
 				v = o.X.Get(t*o.X.Stride[0]+c) * float64(o.Factor)
 			}
-			if o.Y.Type == BF16 {
+			if o.Y.Type != E4M3 {
 				o.Y.Set(slot*d+c, v)
 			} else {
 				o.Y.Set(c*o.Y.Dim(1)+slot/16*16+KeyOrder(slot), v)
@@ -176,6 +180,9 @@ func (o StoreValues) reference() {
 }
 
 func (o StoreValues) launch(c *CUDA) error {
+	if err := narrowOnly("store_values", o.X); err != nil {
+		return err
+	}
 	d := o.X.Dim(1)
 	if o.Y.Type == BF16 {
 		return c.launch("rmsnorm_rope", "store_values_bf16", gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 1)}, func(a *gpu.Args) {

@@ -15,7 +15,8 @@ const (
 // Cases lists the suite.
 func Cases(quick bool) []Case {
 	var all []Case
-	for _, group := range [][]Case{rowCases(quick), cacheCases(quick), pixelCases(quick), noiseCases(), gemmCases(quick), attentionCases(quick), convCases(quick)} {
+	for _, group := range [][]Case{rowCases(quick), cacheCases(quick), pixelCases(quick), noiseCases(), gemmCases(quick), attentionCases(quick), convCases(quick),
+		floatCases(quick)} {
 		all = append(all, group...)
 	}
 	return all
@@ -295,6 +296,9 @@ func misfits(s *Side) []kernels.Op {
 		kernels.LayerNorm{X: m(bf16, 4, 68).Columns(0, 64), Y: y},
 		kernels.LayerNorm{X: x, Y: m(e4m3, 4, 64)},
 		kernels.LayerNorm{X: x, Y: y, Gain: m(bf16, 64)},
+		kernels.RMSNorm{X: x, Y: m(bf16, 4, 72)},
+		kernels.RMSNorm{X: x, Y: m(e4m3, 4, 64)},
+		kernels.RMSNorm{X: x, Y: y, Gain: m(bf16, 64)},
 		kernels.GateResidual{X: x, Y: m(f32, 4, 64)},
 		kernels.ScaleShift{X: x, S: y, T: m(bf16, 3, 64)},
 		kernels.Activation{X: x, Y: y},
@@ -307,10 +311,13 @@ func misfits(s *Side) []kernels.Op {
 		kernels.Gemm{A: x, B: m(bf16, 16, 32), D: m(bf16, 4, 16)},
 		kernels.Gemm{A: m(bf16, 4, 24), B: m(bf16, 16, 24), D: m(bf16, 4, 16)},
 		kernels.Gemm{A: m(e4m3, 4, 64), B: m(e4m3, 16, 64), D: m(bf16, 4, 16)},
+		kernels.Gemm{A: m(f32, 4, 64), B: m(bf16, 16, 64), D: m(f32, 4, 16)},
+		kernels.Gemm{A: x, B: m(bf16, 16, 64), D: m(f32, 4, 16), Bias: m(f32, 16)},
 		kernels.Attention{Q: m(bf16, 4, 100), K: m(bf16, 4, 100), V: m(bf16, 4, 100), O: m(bf16, 4, 100), Keys: 4},
 		kernels.Attention{Q: m(bf16, 4, 128), K: m(bf16, 4, 128), V: m(bf16, 4, 128), O: m(bf16, 4, 128), Keys: 5},
 		kernels.Attention{Q: m(e4m3, 4, 128), K: m(e4m3, 32, 128), V: m(e4m3, 128, 32), O: m(bf16, 4, 128), Keys: 20},
 		kernels.Conv3D{X: m(bf16, 1, 4, 4, 8), W: m(bf16, 8, 3, 3, 3, 8), Bias: m(bf16, 8), Y: m(bf16, 1, 4, 4, 8)},
+		kernels.Conv3D{X: m(f32, 1, 4, 4, 8), W: m(bf16, 8, 1, 1, 1, 8), Bias: m(bf16, 8), Y: m(f32, 1, 4, 4, 8)},
 		kernels.Conv3D{X: m(bf16, 1, 4, 4, 8), W: m(bf16, 8, 1, 2, 2, 8), Bias: m(bf16, 8), Y: m(bf16, 1, 4, 4, 8)},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"telefuser/workers/gpu"
 	"telefuser/workers/kernels"
 	"telefuser/workers/kernels/kerneltest"
+	"telefuser/workers/kernels/simd"
 )
 
 var (
@@ -19,8 +20,21 @@ var (
 	force    = flag.String("force", "", "only this implementation, such as 'own 160x256', instead of all")
 )
 
+// known is what the reference computed for the tests before.
+var known kerneltest.Known
+
 func TestReference(t *testing.T) {
-	kerneltest.Run(t, kernels.Reference{}, kerneltest.Options{Quick: *quick, Only: *only})
+	kerneltest.Run(t, kernels.Reference{}, kerneltest.Options{Quick: *quick, Only: *only, Known: &known})
+}
+
+// TestCPU runs every level that this processor has; those below the best one on the small shapes.
+func TestCPU(t *testing.T) {
+	for _, l := range simd.Levels() {
+		t.Run(l.String(), func(t *testing.T) {
+			c := kernels.NewCPU(kernels.CPUOptions{Level: &l, Workers: 3})
+			kerneltest.Run(t, c, kerneltest.Options{Quick: *quick || l < simd.Best(), Only: *only, Known: &known})
+		})
+	}
 }
 
 // onThread is a CUDA backend that any goroutine may call: subtests run on their own.

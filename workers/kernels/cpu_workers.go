@@ -1,0 +1,90 @@
+package kernels
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// each calls do for every i below n, by all workers; the worker's number says whose scratch to
+// use. Goroutines start and end with the operation, which costs about as much as waking ones
+// that wait, and leaves nothing to close.
+func (c *CPU) each(n int, do func(w *scratch, i int)) {
+	if c.workers == 1 || n <= 1 {
+		for i := range n {
+			do(&c.scratch[0], i)
+		}
+		return
+	}
+	var next atomic.Int64
+	work := func(w *scratch) {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			do(w, i)
+		}
+	}
+	var wg sync.WaitGroup
+	for i := 1; i < min(c.workers, n); i++ {
+		wg.Go(func() { work(&c.scratch[i]) })
+	}
+	work(&c.scratch[0])
+	wg.Wait()
+}
+
+// rows calls do for the ranges that n rows are cut into, of about so many elements each.
+func (c *CPU) rows(n, columns int, do func(w *scratch, from, to int)) {
+	const elements = 16 << 10 // of a range: some microseconds, more than it costs to hand it out
+	step := max(1, elements/columns)
+	if rest := n / (2 * c.workers); step > rest && n*columns > 2*elements {
+		step = max(1, rest)
+	}
+	c.each((n+step-1)/step, func(w *scratch, i int) { do(w, i*step, min((i+1)*step, n)) })
+}
+
+// scratch is memory for intermediate results, by slot, kept between operations.
+type scratch struct{ slots [8][]byte }
+
+const line = 64 // bytes of a cache line
+
+// aligned makes memory that starts at a cache line.
+func aligned(bytes int) []byte {
+	b := make([]byte, bytes+line)
+	skip := -int(uintptr(unsafe.Pointer(&b[0]))) & (line - 1)
+	return b[skip : skip+bytes : skip+bytes]
+}
+
+// bytes gives a slot's memory, with what its last use left in it.
+func (s *scratch) bytes(slot, n int) []byte {
+	if len(s.slots[slot]) < n {
+		s.slots[slot] = aligned(n + n/4)
+	}
+	return s.slots[slot][:n]
+}
+
+func (s *scratch) floats(slot, n int) []float32 { return view[float32](s.bytes(slot, 4*n)) }
+
+// view reads memory as numbers.
+func view[T uint16 | uint32 | float32 | int32](b []byte) []T {
+	if len(b) == 0 {
+		return nil
+	}
+	var t T
+	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), len(b)/int(unsafe.Sizeof(t)))
+}
+
+// loadRow reads n elements at an offset, bf16 or f32, as float32: in place where it can.
+func (c *CPU) loadRow(t Tensor, at, n int, buffer []float32) []float32 {
+	if t.Type == F32 {
+		return view[float32](t.Host)[at : at+n]
+	}
+	c.level.Widen(buffer[:n], view[uint16](t.Host)[at:at+n])
+	return buffer[:n]
+}
+
+// storeRow rounds into a tensor at an offset, bf16 or f32.
+func (c *CPU) storeRow(t Tensor, at int, v []float32) {
+	if t.Type == F32 {
+		copy(view[float32](t.Host)[at:], v)
+		return
+	}
+	c.level.Narrow(view[uint16](t.Host)[at:at+len(v)], v)
+}

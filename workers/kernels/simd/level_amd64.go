@@ -1,0 +1,16 @@
+package simd
+
+import "golang.org/x/sys/cpu"
+
+func best() Level {
+	x := &cpu.X86
+	switch {
+	case !x.HasAVX2 || !x.HasFMA:
+		return Generic
+	case !x.HasAVX512F || !x.HasAVX512BW || !x.HasAVX512DQ || !x.HasAVX512VL:
+		return AVX2
+	case !x.HasAVX512BF16:
+		return AVX512
+	}
+	return AVX512BF16
+}
