@@ -16,6 +16,8 @@ const (
 	// letterTimeout bounds one send, letterTries how often it is tried.
 	letterTimeout = 2 * time.Second
 	letterTries   = 3
+	// packBytesMax is when facts no longer share a message.
+	packBytesMax = 8 << 10
 )
 
 // letter is one message to the room.
@@ -71,12 +73,38 @@ func (o *outbox) done(data fields) {
 	o.send("done", true, data)
 }
 
-// measure sends facts, which may get lost.
-func (o *outbox) measure(kind string, data fields) {
-	data["type"], data["session_id"], data["utc"] = kind, o.sessionID, time.Now().UTC().Format(time.RFC3339Nano)
-	if payload, err := json.Marshal(data); err == nil {
-		o.add(&letter{topic: TopicMetrics, stage: kind, payload: payload})
+// fact is something that was measured.
+type fact struct {
+	kind string
+	data fields
+}
+
+// measure sends facts, which may get lost, as one JSON array; as several where they are long.
+func (o *outbox) measure(facts ...fact) {
+	utc := time.Now().UTC().Format(time.RFC3339Nano)
+	var pack []byte
+	send := func() {
+		if len(pack) > 0 {
+			o.add(&letter{topic: TopicMetrics, stage: facts[0].kind, payload: append(pack, ']')})
+		}
+		pack = nil
 	}
+	for _, f := range facts {
+		f.data["type"], f.data["session_id"], f.data["utc"] = f.kind, o.sessionID, utc
+		one, err := json.Marshal(f.data)
+		if err != nil { // a number that is not finite
+			continue
+		}
+		if len(pack)+len(one) > packBytesMax {
+			send()
+		}
+		separator := byte(',')
+		if len(pack) == 0 {
+			separator = '['
+		}
+		pack = append(append(pack, separator), one...)
+	}
+	send()
 }
 
 func (o *outbox) send(stage string, last bool, message fields) {

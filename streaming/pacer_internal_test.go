@@ -2,7 +2,11 @@ package streaming
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -217,7 +221,7 @@ func TestOutboxPolicy(t *testing.T) {
 	}
 	o.fail("worker_failed", "It broke.")
 	for range 10 * measuresMax {
-		o.measure("chunk", fields{})
+		o.measure(fact{"chunk", fields{}})
 	}
 	for i := range 10 * lettersMax {
 		o.status(fmt.Sprint("stage ", i%200), nil, nil)
@@ -234,6 +238,39 @@ func TestOutboxPolicy(t *testing.T) {
 	}
 	if want := int64(1+10*lettersMax+1+10*measuresMax+20*lettersMax) - int64(len(o.letters)); o.drops() != want {
 		t.Errorf("counted %d drops of %d", o.drops(), want)
+	}
+}
+
+// TestFactsShareAMessage while they are short.
+func TestFactsShareAMessage(t *testing.T) {
+	long := strings.Repeat("x", packBytesMax/2)
+	for _, c := range []struct {
+		facts []fact
+		want  []int
+	}{
+		{nil, nil},
+		{[]fact{{"chunk", fields{}}}, []int{1}},
+		{[]fact{{"schedule", fields{}}, {"phase", fields{}}, {"chunk", fields{"bad": math.NaN()}}, {"chunk", fields{}}}, []int{3}},
+		{[]fact{{"a", fields{"v": long}}, {"b", fields{"v": long}}, {"c", fields{}}, {"d", fields{"v": long + long + long}}}, []int{1, 2, 1}},
+	} {
+		o := newOutbox("s", newLink(nil, Join{}, PoolConfig{}, nil))
+		o.measure(c.facts...)
+		var got []int
+		for _, l := range o.letters {
+			var facts []map[string]any
+			if err := json.Unmarshal(l.payload, &facts); err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range facts {
+				if f["type"] == nil || f["session_id"] != "s" || f["utc"] == nil {
+					t.Errorf("%v", f)
+				}
+			}
+			got = append(got, len(facts))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%d facts in messages of %v, want %v", len(c.facts), got, c.want)
+		}
 	}
 }
 

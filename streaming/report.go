@@ -27,12 +27,12 @@ func (r *run) measureChunk(it *item, length time.Duration) {
 	r.metrics.slo.WithLabelValues(met).Inc()
 	r.metrics.gauges.chunk(met == "met", it.ready)
 	r.stats.chunk(it.made, it.StagesNS)
-	r.measureTiming(it)
+	facts := r.timingFacts(it)
 	for stage, ns := range it.StagesNS {
 		r.metrics.stages.WithLabelValues(stage).Observe(time.Duration(ns).Seconds())
-		r.out.measure("phase", fields{"index": it.Index, "name": stage, "duration_ns": ns})
+		facts = append(facts, fact{"phase", fields{"index": it.Index, "name": stage, "duration_ns": ns}})
 	}
-	r.out.measure("chunk", fields{"index": it.Index, "frames": frames, "residence_ns": it.made.Nanoseconds(), "keys": it.Keys, "pose": it.Pose})
+	r.out.measure(append(facts, fact{"chunk", fields{"index": it.Index, "frames": frames, "residence_ns": it.made.Nanoseconds(), "keys": it.Keys, "pose": it.Pose}})...)
 }
 
 // shown reports a chunk whose frames were sent, and keeps the state from which another owner could go on after it. whole is false when the run ended in it.

@@ -2,6 +2,7 @@ package streaming_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"testing"
@@ -203,7 +204,15 @@ func (r *room) heard(t *testing.T, topic string) []message {
 	defer r.mu.Unlock()
 	var out []message
 	for _, s := range r.messages {
-		if s.topic == topic {
+		switch {
+		case s.topic != topic:
+		case topic == streaming.TopicMetrics:
+			var facts []message
+			if err := json.Unmarshal(s.payload, &facts); err != nil || len(facts) == 0 {
+				t.Fatalf("facts %s: %v", s.payload, err)
+			}
+			out = append(out, facts...)
+		default:
 			out = append(out, decode(t, s.payload))
 		}
 	}

@@ -205,8 +205,8 @@ func (r *run) open(ctx context.Context) error {
 	r.out.status("runtime_ready", nil, fields{"width": spec.Width, "height": spec.Height, "fps": spec.FPS, "stream_progress": r.progress(),
 		"resumed":     r.claim.session.State != nil,
 		"measurement": fields{"name": "runtime_creation", "seconds": r.openedIn.Seconds(), "memory": []any{}}})
-	r.out.measure("runtime", fields{"name": "runtime_creation", "duration_ns": r.openedIn.Nanoseconds(), "worker_id": r.claim.worker,
-		"epoch": r.claim.session.Epoch})
+	r.out.measure(fact{"runtime", fields{"name": "runtime_creation", "duration_ns": r.openedIn.Nanoseconds(), "worker_id": r.claim.worker,
+		"epoch": r.claim.session.Epoch}})
 	return nil
 }
 

@@ -61,19 +61,19 @@ func (d Diagnostics) byName() map[string]int64 {
 		"cleanup_failures": d.CleanupFailures, "slot_leaks": d.SlotLeaks}
 }
 
-// measureTiming sends what the stage scheduler saw of a chunk, and counts it.
-func (r *run) measureTiming(it *item) {
+// timingFacts are what the stage scheduler saw of a chunk, which is counted.
+func (r *run) timingFacts(it *item) []fact {
 	t := it.Timing
 	if t == nil {
-		return
+		return nil
 	}
 	r.mu.Lock()
 	r.timing = t
 	r.mu.Unlock()
 	r.metrics.scheduler.observe(t)
 	r.stats.diagnose(t.Diagnostics, r.metrics.scheduler.diagnostics)
-	r.out.measure("schedule", fields{"index": it.Index, "residence_ns": t.ResidenceNS, "control_to_output_ns": t.ControlToOutputNS, "chunk_period_ns": t.PeriodNS,
-		"invocations": t.Invocations, "idle_intervals": t.Idle})
+	return []fact{{"schedule", fields{"index": it.Index, "residence_ns": t.ResidenceNS, "control_to_output_ns": t.ControlToOutputNS, "chunk_period_ns": t.PeriodNS,
+		"invocations": t.Invocations, "idle_intervals": t.Idle}}}
 }
 
 // schedulerMetrics are the session's facts of the stage scheduler as runtime_summary tells them; nil where the source has none.

@@ -38,14 +38,18 @@ type pilot struct {
 	stages map[string]time.Duration
 }
 
-// pilotMessage is what a pilot reads of a message; every kind has some of it.
-type pilotMessage struct {
+// pilotFact is what a pilot reads of a fact; every kind has some of it.
+type pilotFact struct {
 	Type       string `json:"type"`
-	Index      *int   `json:"index"`
 	Name       string `json:"name"`
 	DurationNS int64  `json:"duration_ns"`
 	Frames     int    `json:"frames"`
-	Data       struct {
+}
+
+// pilotMessage is what a pilot reads of a status; every stage has some of it.
+type pilotMessage struct {
+	Index *int `json:"index"`
+	Data  struct {
 		Stage      string `json:"stage"`
 		ControlID  string `json:"control_id"`
 		Superseded bool   `json:"superseded"`
@@ -96,17 +100,17 @@ func (p *pilot) hear() {
 }
 
 func (p *pilot) note(in viewer.Message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if in.Topic == pilotMetrics {
+		p.noteFacts(in.Payload)
+		return
+	}
 	var m pilotMessage
 	if json.Unmarshal(in.Payload, &m) != nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	switch {
-	case in.Topic == pilotMetrics && m.Type == "phase":
-		p.stages[m.Name] += time.Duration(m.DurationNS)
-	case in.Topic == pilotMetrics && m.Type == "chunk":
-		p.frames += m.Frames
 	case in.Topic != pilotStatus:
 	case m.Data.Stage == "control_applied" && m.Data.Superseded:
 		p.replaced[m.Data.ControlID] = true
@@ -114,6 +118,21 @@ func (p *pilot) note(in viewer.Message) {
 		p.applied[m.Data.ControlID] = *m.Index
 	case m.Data.Stage == "chunk_sent" && m.Index != nil:
 		p.begun[*m.Index] = time.UnixMicro(int64(m.Data.Transport.Started * 1e6))
+	}
+}
+
+func (p *pilot) noteFacts(payload []byte) {
+	var facts []pilotFact
+	if json.Unmarshal(payload, &facts) != nil {
+		return
+	}
+	for _, f := range facts {
+		switch f.Type {
+		case "phase":
+			p.stages[f.Name] += time.Duration(f.DurationNS)
+		case "chunk":
+			p.frames += f.Frames
+		}
 	}
 }
 

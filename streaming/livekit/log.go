@@ -3,10 +3,10 @@ package livekit
 import (
 	"context"
 	"log/slog"
-	"sync"
 
 	"github.com/go-logr/logr"
 	"github.com/livekit/protocol/logger"
+	"go.uber.org/zap"
 )
 
 // libraryLogger hands on what the media server's library logs, which is much.
@@ -14,8 +14,18 @@ func libraryLogger(l *slog.Logger) logger.Logger {
 	return logger.LogRLogger(logr.FromSlogHandler(quiet{l.With("library", "livekit").Handler()}))
 }
 
-// quietLibrary is done once: the library below the library has one logger for the whole process, and would write to standard error.
-var quietLibrary sync.Once //nolint:gochecknoglobals // it guards a global of the library's
+// pionLogger is for the library below the library, which has one logger in a process and says something of every packet: unless it is heard it is told so before
+// it puts the words together. That takes a logger of zap's kind.
+func pionLogger(l *slog.Logger) logger.Logger {
+	if logr.FromSlogHandler(l.Handler()).V(-int(slog.LevelDebug)).Enabled() {
+		return libraryLogger(l)
+	}
+	deaf, err := logger.FromZapLogger(zap.NewNop(), &logger.Config{Level: "fatal"})
+	if err != nil {
+		return libraryLogger(l)
+	}
+	return deaf
+}
 
 // quiet makes every record a debug record: what the library calls an error is an answer that this room returns.
 type quiet struct{ slog.Handler }

@@ -35,7 +35,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	tameLibrary.Do(func() { lksdk.SetLogger(libraryLogger(cfg.Log)) })
+	tameLibrary.Do(func() { lksdk.SetLogger(pionLogger(cfg.Log)) })
 	return &Server{cfg: cfg, rooms: lksdk.NewRoomServiceClient(cfg.URL, cfg.APIKey, cfg.APISecret), http: &http.Client{Timeout: cfg.CallTimeout}}, nil
 }
 
