@@ -16,7 +16,7 @@ const (
 func Cases(quick bool) []Case {
 	var all []Case
 	for _, group := range [][]Case{rowCases(quick), cacheCases(quick), pixelCases(quick), noiseCases(), gemmCases(quick), attentionCases(quick), convCases(quick),
-		floatCases(quick)} {
+		floatCases(quick), copyCases()} {
 		all = append(all, group...)
 	}
 	return all
@@ -299,6 +299,9 @@ func misfits(s *Side) []kernels.Op {
 		kernels.RMSNorm{X: x, Y: m(bf16, 4, 72)},
 		kernels.RMSNorm{X: x, Y: m(e4m3, 4, 64)},
 		kernels.RMSNorm{X: x, Y: y, Gain: m(bf16, 64)},
+		kernels.Copy{X: x, Y: m(bf16, 4, 72)},
+		kernels.Copy{X: x, Y: m(kernels.U8, 4, 64)},
+		kernels.Copy{},
 		kernels.GateResidual{X: x, Y: m(f32, 4, 64)},
 		kernels.ScaleShift{X: x, S: y, T: m(bf16, 3, 64)},
 		kernels.Activation{X: x, Y: y},
