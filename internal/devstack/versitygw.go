@@ -57,6 +57,9 @@ func (s *S3Server) AddBucket(name string) error {
 	return nil
 }
 
+// PID is the process id of the running server.
+func (s *S3Server) PID() int { return s.child.cmd.Process.Pid }
+
 // Stop ends it orderly.
 func (s *S3Server) Stop() { s.child.stop() }
 

@@ -16,7 +16,7 @@ const (
 
 // script is a timeline of faults and delays, read from words such as
 //
-//	frames=29 step_ms=50 load_ms=200 fail=oom@2 hang@3 crash@1 panic@0 deaf once=/tmp/marker
+//	frames=29 step_ms=50 load_ms=200 fail=oom@2 hang@3 crash@1 panic@0 kill@4 deaf once=/tmp/marker
 //
 // A fault's place after the @ is a chunk number from 0, "load" or "open". Words that look like no directive are a prompt and mean
 // nothing.
@@ -28,10 +28,10 @@ type script struct {
 	deaf bool
 	// once names a file: faults strike only the first one who can create it, so that the next attempt goes well.
 	once string
-	// fail, hang, crash and panics are the places of the faults.
-	fail, hang, crash, panics int
-	failure                   error
-	exitCode                  int
+	// fail, hang, crash, panics and kill are the places of the faults.
+	fail, hang, crash, panics, kill int
+	failure                         error
+	exitCode                        int
 }
 
 // parseScript reads the words on top of base.
@@ -46,7 +46,7 @@ func parseScript(base script, words string) (script, error) {
 }
 
 func newScript() script {
-	return script{fail: scriptNowhere, hang: scriptNowhere, crash: scriptNowhere, panics: scriptNowhere, exitCode: 3}
+	return script{fail: scriptNowhere, hang: scriptNowhere, crash: scriptNowhere, panics: scriptNowhere, kill: scriptNowhere, exitCode: 3}
 }
 
 func (s *script) word(word string) error {
@@ -96,6 +96,8 @@ func (s *script) fault(name, value, placeText string) error {
 		s.hang = place
 	case "panic":
 		s.panics = place
+	case "kill":
+		s.kill = place
 	case "crash":
 		s.crash = place
 		if value != "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 var errScripted = errors.New("pipeline: scripted: internal fault")
 
 // Scripted is a pipeline of solid colours that is late, fails, hangs or crashes as its script and a request's prompt say. Tests of
-// everything above pipelines stand on it. It is not in the table: nobody reaches it by a name.
+// everything above pipelines stand on it. It is in the table of programs built with the tag "faults" alone: no other reaches it by a name.
 type Scripted struct {
 	words string
 }
@@ -33,6 +34,7 @@ type Scripted struct {
 //	deaf          do not hear that a context has ended, in waits and in hangs
 //	crash@1       end the process at chunk 1, with exit code 3; crash=7@1 with 7
 //	panic@1       panic at chunk 1
+//	kill@1        kill the process that started this one, its worker, as hard as the kernel can
 //	once=PATH     faults strike only the first one who can create that file
 func NewScripted(words string) *Scripted { return &Scripted{words: words} }
 
@@ -177,7 +179,7 @@ func (s script) wait(ctx context.Context, d time.Duration) error {
 
 // strike does what the script holds for a place.
 func (s script) strike(ctx context.Context, place int) error {
-	if place != s.fail && place != s.hang && place != s.crash && place != s.panics || !s.first() {
+	if !slices.Contains([]int{s.fail, s.hang, s.crash, s.panics, s.kill}, place) || !s.first() {
 		return nil
 	}
 	switch place {
@@ -185,6 +187,11 @@ func (s script) strike(ctx context.Context, place int) error {
 		os.Exit(s.exitCode)
 	case s.panics:
 		panic("pipeline: scripted panic")
+	case s.kill:
+		if parent, err := os.FindProcess(os.Getppid()); err == nil {
+			_ = parent.Kill() // the kernel ends this process with it
+		}
+		select {}
 	case s.hang:
 		if s.deaf {
 			select {}

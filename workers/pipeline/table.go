@@ -14,9 +14,9 @@ type entry struct {
 
 // table lists the built-in pipelines in the order in which people see them.
 func table() []entry {
-	return []entry{
+	return append([]entry{
 		{contract: terrainContract(), make: newTerrainOn},
-	}
+	}, faultEntries()...)
 }
 
 // Names lists the built-in pipelines.

@@ -1,0 +1,28 @@
+//go:build faults
+
+package pipeline
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// scriptFile, in FaultDir, holds the words of a scripted pipeline's script; absent means none.
+const scriptFile = "script"
+
+// faultEntries makes the scripted pipeline known by its name, in programs that are built to be broken.
+func faultEntries() []entry {
+	return []entry{{contract: NewScripted("").Contract(), make: newScriptedOn}}
+}
+
+func newScriptedOn(o Options) (Pipeline, error) {
+	if o.FaultDir == "" {
+		return NewScripted(""), nil
+	}
+	words, err := os.ReadFile(filepath.Join(o.FaultDir, scriptFile))
+	if err != nil && !os.IsNotExist(err) {
+		return nil, fmt.Errorf("pipeline: script: %w", err)
+	}
+	return NewScripted(string(words)), nil
+}
