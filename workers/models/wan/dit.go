@@ -1,0 +1,271 @@
+package wan
+
+import (
+	"fmt"
+	"math"
+
+	"telefuser/workers/kernels"
+	"telefuser/workers/models/weights"
+)
+
+// DiT is a diffusion transformer, laid out for one size.
+type DiT struct {
+	backend kernels.Backend
+	cfg     weights.DiTConfig
+	act     kernels.DType
+	// chunk is how many latent frames are made together, window how many of them the cache holds, sink how many of the first stay.
+	chunk, window, sink int
+	// condition and raysWidth are the channels beside the latents and the width of the camera's tokens, 0 where there are none.
+	condition, raysWidth int
+	// rows and columns are those of a frame's tokens, tokens the number of a chunk's.
+	rows, columns, tokens int
+
+	patchZ, patchC           kernels.Tensor // the patch embedding's part for latents and for the condition
+	patchBias                kernels.Tensor
+	text1, text2             linear
+	time1, time2, timeBlocks linear
+	rays, rays1, rays2       linear
+	blocks                   []block
+	head                     linear
+	headModulation           []float32
+
+	still kernels.Tensor // a rotary table that turns nothing
+	zero  kernels.Tensor // the ring state that goes with it
+	work  *ditWork
+}
+
+// ditWork is the work space that sessions share.
+type ditWork struct {
+	x                  kernels.Tensor // tokens, f32
+	a, qkv, q, wide    kernels.Tensor
+	given, condition   kernels.Tensor // tokens of what is given, and their patch embedding, f32
+	table, ring, queue kernels.Tensor
+	rays, hidden, view kernels.Tensor
+	scale, shift       []kernels.Tensor // by layer
+}
+
+// NewDiT reads a transformer for latents of height x width. The type of activations is f32 or bf16.
+func NewDiT(b kernels.Backend, w *weights.Set, c weights.DiTConfig, act kernels.DType, chunk, height, width int) (*DiT, error) {
+	if err := errorsFirst(checkDiT(c, chunk), checkType(act)); err != nil {
+		return nil, err
+	}
+	if height < patch || width < patch || height%patch != 0 || width%patch != 0 {
+		return nil, fmt.Errorf("%w: latents of %dx%d", ErrConfig, width, height)
+	}
+	l := &loader{backend: b, weights: w, act: act}
+	m := &DiT{backend: b, cfg: c, act: act, chunk: chunk, window: c.Local, sink: max(c.Sink, 0), condition: c.In - c.Out, raysWidth: rayWidth(c), rows: height / patch, columns: width / patch}
+	if c.Local <= 0 {
+		m.window = chunk
+	}
+	m.tokens = chunk * m.rows * m.columns
+	d := c.Dim
+	m.patches(l)
+	m.text1, m.text2 = l.linear(d, c.TextDim, "text_embedding.0"), l.linear(d, d, "text_embedding.2")
+	m.time1, m.time2 = l.linear(d, c.Freq, "time_embedding.0"), l.linear(d, d, "time_embedding.2")
+	m.timeBlocks = l.linear(modulations*d, d, "time_projection.1")
+	if m.raysWidth > 0 {
+		m.rays = l.linear(d, m.raysWidth, "patch_embedding_wancamctrl")
+		m.rays1, m.rays2 = l.linear(d, d, "c2ws_hidden_states_layer1"), l.linear(d, d, "c2ws_hidden_states_layer2")
+	}
+	for i := range c.Layers {
+		m.blocks = append(m.blocks, l.block(layerName("blocks", i), c))
+	}
+	m.headOf(l)
+	if l.err != nil {
+		return nil, fmt.Errorf("wan: transformer: %w", l.err)
+	}
+	if err := m.lay(); err != nil {
+		return nil, fmt.Errorf("wan: transformer: work space: %w", err)
+	}
+	return m, nil
+}
+
+// patches reads the patch embedding [dim, channels, 1, 2, 2] as matrices over tokens, whose channels come last: (row, column, channel).
+func (m *DiT) patches(l *loader) {
+	d, z, all := m.cfg.Dim, m.cfg.Out, m.cfg.Out+m.condition
+	w := l.floats("patch_embedding.weight", d, all, 1, patch, patch)
+	cut := func(from, to int) []float32 {
+		out := make([]float32, 0, d*(to-from)*patch*patch)
+		for o := range d {
+			for p := range patch * patch {
+				for i := from; i < to; i++ {
+					out = append(out, w[(o*all+i)*patch*patch+p])
+				}
+			}
+		}
+		return out
+	}
+	m.patchZ = l.put(l.act, cut(0, z), d, z*patch*patch)
+	if m.condition > 0 {
+		m.patchC = l.put(l.act, cut(z, all), d, m.condition*patch*patch)
+	}
+	m.patchBias = l.vector(l.act, "patch_embedding.bias", d)
+}
+
+// headOf reads the head, whose outputs are (row, column, channel) already.
+func (m *DiT) headOf(l *loader) {
+	m.head = l.linear(m.cfg.Out*patch*patch, m.cfg.Dim, "head.head")
+	m.headModulation = l.floats("head.modulation", 1, 2, m.cfg.Dim)
+}
+
+// lay takes the work space.
+func (m *DiT) lay() error {
+	c, n := m.cfg, m.tokens
+	w := &ditWork{}
+	m.work = w
+	var err error
+	take := func(t kernels.DType, shape ...int) kernels.Tensor {
+		if err != nil {
+			return kernels.Tensor{}
+		}
+		var x kernels.Tensor
+		x, err = zeros(m.backend, t, shape...)
+		return x
+	}
+	w.x, w.a, w.q = take(kernels.F32, n, c.Dim), take(m.act, n, c.Dim), take(m.act, n, c.Dim)
+	w.qkv, w.wide = take(m.act, n, 3*c.Dim), take(m.act, n, c.FFN)
+	w.condition, w.queue = take(kernels.F32, n, c.Dim), take(m.act, n, c.Out*patch*patch)
+	if m.condition > 0 {
+		w.given = take(m.act, n, m.condition*patch*patch)
+	}
+	w.ring, w.table = take(kernels.I32, 4), take(kernels.F32, max(m.chunk, m.rows, m.columns), kernels.HeadDim/2, 2)
+	if m.raysWidth > 0 {
+		w.rays, w.hidden, w.view = take(m.act, n, m.raysWidth), take(m.act, n, c.Dim), take(m.act, n, c.Dim)
+		for range c.Layers {
+			w.scale, w.shift = append(w.scale, take(m.act, n, c.Dim)), append(w.shift, take(m.act, n, c.Dim))
+		}
+	}
+	m.still, m.zero = take(kernels.F32, max(n, c.TextLen), kernels.HeadDim/2, 2), take(kernels.I32, 4)
+	if err != nil {
+		return err
+	}
+	one := make([]float32, m.still.Len())
+	for i := 0; i < len(one); i += 2 {
+		one[i] = 1
+	}
+	return m.backend.Write(m.still, encode(kernels.F32, one))
+}
+
+// normOnly is the norm over a whole row without a rotation: the table turns nothing, wherever a token stands.
+func (m *DiT) normOnly(r *runner, x, weight, y kernels.Tensor) {
+	r.run(kernels.RMSNormRoPE{X: x, Weight: weight, Table: m.still, State: m.zero, Y: y, GridH: 1, GridW: 1,
+		Axes: kernels.Axes{Row: kernels.HeadDim / 2}, Eps: layerNormEps, Factor: 1})
+}
+
+// Text are the keys and values that a prompt has in every layer.
+type Text struct{ layers []keysValues }
+
+type keysValues struct{ k, v kernels.Tensor }
+
+// NewText reads a text encoder's features [text length, text width] into keys and values.
+func (m *DiT) NewText(features []float32) (*Text, error) {
+	c := m.cfg
+	if len(features) != c.TextLen*c.TextDim {
+		return nil, fmt.Errorf("%w: %d numbers of text, want %dx%d", ErrInput, len(features), c.TextLen, c.TextDim)
+	}
+	r := &runner{backend: m.backend}
+	x := r.fresh(m.act, features, c.TextLen, c.TextDim)
+	hidden, ctx, raw := r.fresh(m.act, nil, c.TextLen, c.Dim), r.fresh(m.act, nil, c.TextLen, c.Dim), r.fresh(m.act, nil, c.TextLen, c.Dim)
+	r.run(kernels.Gemm{A: x, B: m.text1.w, Bias: m.text1.b, F: kernels.GELU, D: hidden})
+	r.run(kernels.Gemm{A: hidden, B: m.text2.w, Bias: m.text2.b, D: ctx})
+	t := &Text{}
+	for i := range m.blocks {
+		b := &m.blocks[i]
+		kv := keysValues{k: r.fresh(m.act, nil, c.TextLen, c.Dim), v: r.fresh(m.act, nil, c.TextLen, c.Dim)}
+		r.run(kernels.Gemm{A: ctx, B: b.crossK.w, Bias: b.crossK.b, D: raw})
+		m.normOnly(r, raw, b.crossNormK, kv.k)
+		r.run(kernels.Gemm{A: ctx, B: b.crossV.w, Bias: b.crossV.b, D: kv.v})
+		t.layers = append(t.layers, kv)
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("wan: text: %w", r.err)
+	}
+	return t, nil
+}
+
+// fresh makes a tensor of numbers, or of zeros.
+func (r *runner) fresh(t kernels.DType, v []float32, shape ...int) kernels.Tensor {
+	if r.err != nil {
+		return kernels.Tensor{}
+	}
+	var x kernels.Tensor
+	if v == nil {
+		x, r.err = zeros(r.backend, t, shape...)
+	} else {
+		x, r.err = newTensor(r.backend, t, v, shape...)
+	}
+	return x
+}
+
+// Times are the modulations of a fixed list of times, made once.
+type Times struct {
+	layers, dim int
+	blocks      kernels.Tensor // [times * layers * 6, dim] f32
+	head        kernels.Tensor // [times * 2, dim] f32: shift and scale
+}
+
+// part is one vector of a block's modulation.
+func (t *Times) part(at, layer, i int) kernels.Tensor {
+	r := (at*t.layers+layer)*modulations + i
+	return t.blocks.Rows(r, r+1).Reshape(t.dim)
+}
+
+func (t *Times) headPart(at, i int) kernels.Tensor {
+	r := 2*at + i
+	return t.head.Rows(r, r+1).Reshape(t.dim)
+}
+
+// NewTimes makes the modulations of times, which are 1000 times the noise level.
+func (m *DiT) NewTimes(times []float64) (*Times, error) {
+	c, n := m.cfg, len(times)
+	wave := make([]float32, n*c.Freq)
+	for i, t := range times {
+		half := c.Freq / 2
+		for k := range half {
+			angle := t * math.Exp(-math.Log(10000)*float64(k)/float64(half))
+			wave[i*c.Freq+k], wave[i*c.Freq+half+k] = float32(math.Cos(angle)), float32(math.Sin(angle))
+		}
+	}
+	r := &runner{backend: m.backend}
+	x, hidden, e := r.fresh(m.act, wave, n, c.Freq), r.fresh(m.act, nil, n, c.Dim), r.fresh(m.act, nil, n, c.Dim)
+	soft, all := r.fresh(m.act, nil, n, c.Dim), r.fresh(kernels.F32, nil, n, modulations*c.Dim)
+	r.run(kernels.Gemm{A: x, B: m.time1.w, Bias: m.time1.b, F: kernels.SiLU, D: hidden})
+	r.run(kernels.Gemm{A: hidden, B: m.time2.w, Bias: m.time2.b, D: e})
+	r.run(kernels.Activation{X: e, Y: soft, F: kernels.SiLU})
+	r.run(kernels.Gemm{A: soft, B: m.timeBlocks.w, Bias: m.timeBlocks.b, D: all})
+	if r.err != nil {
+		return nil, fmt.Errorf("wan: times: %w", r.err)
+	}
+	own, err := read(m.backend, all)
+	if err != nil {
+		return nil, fmt.Errorf("wan: times: %w", err)
+	}
+	base, err := read(m.backend, e)
+	if err != nil {
+		return nil, fmt.Errorf("wan: times: %w", err)
+	}
+	return m.modulate(own, base, n)
+}
+
+// modulate adds the blocks' own modulation.
+func (m *DiT) modulate(own, base []float32, n int) (*Times, error) {
+	d := m.cfg.Dim
+	var blocks, last []float32
+	for t := range n {
+		for i := range m.blocks {
+			for k, v := range m.blocks[i].modulation {
+				blocks = append(blocks, v+own[t*modulations*d+k])
+			}
+		}
+		for k, v := range m.headModulation {
+			last = append(last, v+base[t*d+k%d])
+		}
+	}
+	r := &runner{backend: m.backend}
+	times := &Times{layers: m.cfg.Layers, dim: d,
+		blocks: r.fresh(kernels.F32, blocks, n*m.cfg.Layers*modulations, d), head: r.fresh(kernels.F32, last, n*2, d)}
+	if r.err != nil {
+		return nil, fmt.Errorf("wan: times: %w", r.err)
+	}
+	return times, nil
+}

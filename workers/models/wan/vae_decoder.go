@@ -1,0 +1,87 @@
+package wan
+
+import (
+	"fmt"
+
+	"telefuser/workers/kernels"
+	"telefuser/workers/models/weights"
+)
+
+// Decoder makes frames of latents.
+type Decoder struct {
+	half
+	cfg           weights.VAEConfig
+	height, width int // of the latents
+	latents       int // of a chunk, at most
+}
+
+// NewDecoder reads a decoder for latents of height x width in chunks of so many frames. The type of activations is f32 or bf16.
+func NewDecoder(b kernels.Backend, w *weights.Set, c weights.VAEConfig, act kernels.DType, latents, height, width int) (*Decoder, error) {
+	if err := errorsFirst(checkVAE(c), checkType(act)); err != nil {
+		return nil, err
+	}
+	if latents < 1 || height < 1 || width < 1 || height*width%16 != 0 {
+		return nil, fmt.Errorf("%w: %d latents of %dx%d", ErrConfig, latents, width, height)
+	}
+	l := &loader{backend: b, weights: w, act: act}
+	d := &Decoder{half: half{backend: b, act: act}, cfg: c, height: height, width: width, latents: latents}
+	d.layers = l.decoder(c)
+	if l.err != nil {
+		return nil, fmt.Errorf("wan: decoder: %w", l.err)
+	}
+	return d, d.lay(latents, latents, height, width, c.Z)
+}
+
+// decoder lists the layers. The latents' mean and deviation ride in the first convolution.
+func (l *loader) decoder(c weights.VAEConfig) []layer {
+	mean, std := l.normal(c)
+	w, b := l.floats("conv2.weight", c.Z, c.Z, 1, 1, 1), l.floats("conv2.bias", c.Z)
+	scaled, shifted := make([]float32, len(w)), make([]float32, len(b))
+	for o := range c.Z {
+		sum := float64(b[o])
+		for i := range c.Z {
+			scaled[o*c.Z+i] = w[o*c.Z+i] * std[i]
+			sum += float64(w[o*c.Z+i]) * float64(mean[i])
+		}
+		shifted[o] = float32(sum)
+	}
+	top := c.Base * c.Multiples[len(c.Multiples)-1]
+	layers := []layer{
+		pointConv{l.convOf(scaled, shifted, c.Z, c.Z, []int{1, 1, 1})},
+		causalConv{l.conv("decoder.conv1", top, c.Z, 3, 3, 3)},
+		l.resBlock("decoder.middle.0", top, top), l.attention("decoder.middle.1", top), l.resBlock("decoder.middle.2", top, top),
+	}
+	at, in := 0, top
+	for i := len(c.Multiples) - 1; i >= 0; i-- {
+		out := c.Base * c.Multiples[i]
+		for range c.ResBlocks + 1 {
+			layers = append(layers, l.resBlock(layerName("decoder.upsamples", at), in, out))
+			in = out
+			at++
+		}
+		if i > 0 {
+			layers = append(layers, l.upsample(layerName("decoder.upsamples", at), out, c.TimeHalved[i-1]))
+			in = out / 2
+			at++
+		}
+	}
+	return append(layers, l.head("decoder.head", c.Base, 3))
+}
+
+// Decode makes the frames of a chunk of latents [T, height, width, Z], normalised as the transformer has them. It answers rows of RGB in
+// -1..1, [frames, height * stride, width * stride, 3]; the first chunk's first latent gives one frame, every other one four.
+func (d *Decoder) Decode(s *VAEState, latents []float32) ([]float32, error) {
+	one := d.height * d.width * d.cfg.Z
+	t := len(latents) / one
+	if t < 1 || t > d.latents || len(latents)%one != 0 {
+		return nil, fmt.Errorf("%w: %d numbers are no chunk of latents", ErrInput, len(latents))
+	}
+	p := d.pass(s)
+	p.x = p.take(p.current, t, d.height, d.width, d.cfg.Z)
+	p.write(p.x, latents)
+	if err := d.through(p); err != nil {
+		return nil, err
+	}
+	s.chunks++
+	return p.channels(3)
+}

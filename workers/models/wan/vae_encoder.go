@@ -1,0 +1,89 @@
+package wan
+
+import (
+	"fmt"
+
+	"telefuser/workers/kernels"
+	"telefuser/workers/models/weights"
+)
+
+// Encoder makes latents of frames.
+type Encoder struct {
+	half
+	cfg           weights.VAEConfig
+	height, width int // of the frames
+	frames        int // of a chunk, at most
+}
+
+// NewEncoder reads an encoder for frames of height x width in chunks of so many latent frames.
+func NewEncoder(b kernels.Backend, w *weights.Set, c weights.VAEConfig, act kernels.DType, latents, height, width int) (*Encoder, error) {
+	if err := errorsFirst(checkVAE(c), checkType(act)); err != nil {
+		return nil, err
+	}
+	stride, frames := Stride(c), Frames(c)
+	if latents < 1 || height < stride || width < stride || height%stride != 0 || width%stride != 0 || height/stride*(width/stride)%16 != 0 {
+		return nil, fmt.Errorf("%w: %d latents of %dx%d", ErrConfig, latents, width, height)
+	}
+	l := &loader{backend: b, weights: w, act: act}
+	e := &Encoder{half: half{backend: b, act: act}, cfg: c, height: height, width: width, frames: frames * latents}
+	e.layers = l.encoder(c)
+	if l.err != nil {
+		return nil, fmt.Errorf("wan: encoder: %w", l.err)
+	}
+	return e, e.lay(1+frames*(latents-1), frames*latents, height, width, channelStep)
+}
+
+// encoder lists the layers. What normalises the latents rides in the last convolution, which makes their means only.
+func (l *loader) encoder(c weights.VAEConfig) []layer {
+	layers := []layer{causalConv{l.conv("encoder.conv1", c.Base, 3, 3, 3, 3)}}
+	at, in := 0, c.Base
+	for i, m := range c.Multiples {
+		out := c.Base * m
+		for range c.ResBlocks {
+			layers = append(layers, l.resBlock(layerName("encoder.downsamples", at), in, out))
+			in = out
+			at++
+		}
+		if i < len(c.Multiples)-1 {
+			layers = append(layers, l.downsample(layerName("encoder.downsamples", at), out, c.TimeHalved[i]))
+			at++
+		}
+	}
+	layers = append(layers, l.resBlock("encoder.middle.0", in, in), l.attention("encoder.middle.1", in), l.resBlock("encoder.middle.2", in, in),
+		l.head("encoder.head", in, 2*c.Z))
+	mean, std := l.normal(c)
+	w, b := l.floats("conv1.weight", 2*c.Z, 2*c.Z, 1, 1, 1), l.floats("conv1.bias", 2*c.Z)
+	scaled, shifted := make([]float32, c.Z*2*c.Z), make([]float32, c.Z)
+	for o := range c.Z {
+		for i := range 2 * c.Z {
+			scaled[o*2*c.Z+i] = w[o*2*c.Z+i] / std[o]
+		}
+		shifted[o] = (b[o] - mean[o]) / std[o]
+	}
+	return append(layers, pointConv{l.convOf(scaled, shifted, c.Z, 2*c.Z, []int{1, 1, 1})})
+}
+
+// Encode makes the latents of a chunk of frames, rows of RGB in -1..1, [T, height, width, 3]: the first chunk has 4n+1 frames, later
+// ones 4n. The latents [n, height / stride, width / stride, Z] are normalised as the transformer wants them.
+func (e *Encoder) Encode(s *VAEState, frames []float32) ([]float32, error) {
+	picture := e.height * e.width * 3
+	t, single := len(frames)/picture, 0
+	if s.chunks == 0 {
+		single = 1
+	}
+	if t < 1 || len(frames)%picture != 0 || (t-single)%Frames(e.cfg) != 0 || t > e.frames {
+		return nil, fmt.Errorf("%w: %d numbers are no chunk of frames", ErrInput, len(frames))
+	}
+	wide := make([]float32, len(frames)/3*channelStep)
+	for i := range len(frames) / 3 {
+		copy(wide[channelStep*i:channelStep*i+3], frames[3*i:])
+	}
+	p := e.pass(s)
+	p.x = p.take(p.current, t, e.height, e.width, channelStep)
+	p.write(p.x, wide)
+	if err := e.through(p); err != nil {
+		return nil, err
+	}
+	s.chunks++
+	return p.channels(e.cfg.Z)
+}
