@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"telefuser/workers/models/umt5"
 	"telefuser/workers/models/weights"
 )
 
@@ -34,6 +35,7 @@ func newModelsVerifyCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON in place of a table")
 	cmd.Flags().BoolVar(&checks.Deep, "deep", false, "read every byte: finite values, and the digests of SHA256SUMS")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		checks.Tokenizer = func(dir string) error { _, err := umt5.OpenTokenizer(dir); return err }
 		v, err := weights.Verify(cmd.Context(), args[0], checks)
 		if err != nil {
 			return err

@@ -61,3 +61,16 @@ func TestModelsProblemsAreCutShort(t *testing.T) {
 		t.Error(out.String())
 	}
 }
+
+func TestModelsVerifyOpensTheTokenizer(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "tokenizer"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "tokenizer", "spiece.model"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := runModels(t, "verify", dir); err == nil || !strings.Contains(out, "tokenizer: umt5: unusable tokenizer: unexpected EOF") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
