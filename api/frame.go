@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"telefuser/jobs"
 )
 
 // requestIDKey is where the request's id lies in an echo context.
@@ -28,6 +30,7 @@ func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
 		begin := time.Now()
 		id := requestID(c.Request().Header.Get("X-Request-Id"))
 		c.Set(requestIDKey, id)
+		c.SetRequest(c.Request().WithContext(jobs.WithPatience(c.Request().Context())))
 		header := c.Response().Header()
 		header.Set("X-Request-Id", id)
 		header.Set("Openai-Version", "2020-10-01")

@@ -52,7 +52,7 @@ func (s *Server) follow(ctx context.Context, c echo.Context, stream *eventStream
 	defer heartbeat.Stop()
 	for {
 		if job.Revision > seen {
-			v := s.placed(ctx, job)
+			v := s.placed(jobs.WithPatience(ctx), job) // a stream has as much for each look
 			if err := stream.send("video", strconv.FormatInt(job.Revision, 10), v); err != nil {
 				return nil // the client went away
 			}
@@ -77,7 +77,7 @@ func (s *Server) follow(ctx context.Context, c echo.Context, stream *eventStream
 		if !open {
 			return nil
 		}
-		next, err := s.deps.Jobs.Get(ctx, callerOf(c).tenant, job.ID)
+		next, err := s.deps.Jobs.Get(jobs.WithPatience(ctx), callerOf(c).tenant, job.ID)
 		switch {
 		case errors.Is(err, jobs.ErrNotFound):
 			_ = stream.send("video.deleted", "", openapi.VideoDeleted{ID: job.ID, Object: openapi.VideoDeletedObjectVideoDeleted, Deleted: true})

@@ -100,4 +100,14 @@ func TestACallToAFrozenRedisEnds(t *testing.T) {
 		})
 	}
 	calls.Wait()
+	// One request makes several calls, and waits for all of them no longer than for one.
+	ctx, began := jobs.WithPatience(t.Context()), time.Now()
+	for range 5 {
+		if _, err := store.Get(ctx, "alice", jobs.NewID(time.Now())); !errors.Is(err, jobs.ErrUnavailable) {
+			t.Errorf("get: %v", err)
+		}
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("five calls of one request took %s", took)
+	}
 }
