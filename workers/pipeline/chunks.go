@@ -10,6 +10,7 @@ const (
 const (
 	StageEncode   = "encode"
 	StageGenerate = "generate"
+	StageDenoise  = "denoise"
 	StageDecode   = "decode"
 )
 

@@ -16,6 +16,7 @@ type entry struct {
 func table() []entry {
 	return append([]entry{
 		{contract: terrainContract(), make: newTerrainOn},
+		{contract: tinyContract(), make: newTinyWorldOn},
 	}, faultEntries()...)
 }
 
@@ -41,6 +42,10 @@ func Contracts() []contract.Contract {
 type Options struct {
 	// Devices are the ordinals of GPUs in this process's view; none means the processor.
 	Devices []int
+	// ModelsDir is the folder that holds a folder of weights for each pipeline that needs some; empty means that there are none.
+	ModelsDir string
+	// Weights, where it is not empty, is a folder to take instead, or random:SEED for true shapes whose pictures mean nothing.
+	Weights string
 	// FaultDir, for tests of what surrounds a device, is a directory whose files are failures to come: see terrainFaults. Empty in real
 	// life.
 	FaultDir string

@@ -34,8 +34,8 @@ func TestTableHoldsTogether(t *testing.T) {
 			}
 			seen[name] = true
 		}
-		if err := p.Load(t.Context(), func(float64) {}); err != nil {
-			t.Errorf("%s does not load: %v", c.Name, err)
+		if err := p.Load(t.Context(), func(float64) {}); err != nil && (c.Name == "terrain" || !errors.Is(err, pipeline.ErrInvalid)) {
+			t.Errorf("%s does not load: %v", c.Name, err) // without weights, others say so
 		}
 		if err := p.Close(); err != nil {
 			t.Error(err)

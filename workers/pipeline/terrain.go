@@ -10,6 +10,7 @@ import (
 	"telefuser/workers/contract"
 	"telefuser/workers/gpu"
 	"telefuser/workers/models/terrain"
+	"telefuser/workers/stage"
 )
 
 // Terrain is the built-in world renderer behind the interface of all pipelines. It needs no weights, and no device; with one, frames are
@@ -25,7 +26,7 @@ type Terrain struct {
 	ranges *gpu.Ranges
 	faults terrainFaults
 	// stages run the sessions, from the first Open to Close.
-	stages *terrainStages
+	stages *slots[*terrainSession]
 }
 
 // NewTerrain makes the pipeline for the processor. Its sessions use as many goroutines as GOMAXPROCS allows; their number changes no byte.
@@ -72,7 +73,10 @@ func (t *Terrain) Open(ctx context.Context, req Request) (Session, error) {
 	if req.Frames < 0 {
 		return nil, fmt.Errorf("%w: %d frames", ErrInvalid, req.Frames)
 	}
-	s := &terrainSession{total: req.Frames, live: req.Frames == 0, cuda: t.cuda, ranges: t.ranges, faults: &t.faults}
+	s := &terrainSession{course: course{total: req.Frames, live: req.Frames == 0, translate: terrainError}, cuda: t.cuda, ranges: t.ranges, faults: &t.faults}
+	s.wish = func(index, frames int, st steering) stage.Value {
+		return terrainControl().Of(terrainWish{session: s, index: index, frames: frames, steering: st})
+	}
 	if err := s.start(ctx, req, t); err != nil {
 		return nil, terrainError(err)
 	}
@@ -88,20 +92,14 @@ func (t *Terrain) Open(ctx context.Context, req Request) (Session, error) {
 // schedule gives a session its place among the stages.
 func (t *Terrain) schedule(s *terrainSession) error {
 	if t.stages == nil {
-		stages, err := startTerrainStages()
+		stages, err := startSlots(terrainGraph)
 		if err != nil {
 			return err
 		}
 		t.stages = stages
 	}
-	if err := t.stages.open(s); err != nil {
-		return err
-	}
 	s.stages = t.stages
-	if s.live {
-		return nil
-	}
-	return s.flow.FinishInputs(s.chunks())
+	return t.stages.open(s, &s.course)
 }
 
 // Close ends the stages and gives the device back.

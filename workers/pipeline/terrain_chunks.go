@@ -27,8 +27,3 @@ func latentsOf(parameters map[string]any) (int, error) {
 	}
 	return latents, nil
 }
-
-// chunkFrames is how many frames a chunk of the session has, after sent frames.
-func (s *terrainSession) chunkFrames(index, sent int) int {
-	return chunkFramesOf(s.latents, index, sent, s.total)
-}

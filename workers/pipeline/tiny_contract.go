@@ -1,0 +1,31 @@
+package pipeline
+
+import "telefuser/workers/contract"
+
+// tinyContract is what tiny-world accepts.
+func tinyContract() contract.Contract {
+	none := []string{}
+	task := func(name string, required []string) contract.Task {
+		return contract.Task{Name: name, MediaType: "video/mp4", RequiredInputs: required, OptionalInputs: none}
+	}
+	return contract.Contract{
+		Name: tinyName, Version: "1", OwnedBy: "telefuser", CreatedAtUnix: 1796083200,
+		Tasks: []contract.Task{
+			task(contract.TaskTextToVideo, []string{"prompt"}), task(contract.TaskImageToVideo, []string{"prompt", "input_reference"}),
+			task(contract.TaskExtend, []string{"prompt", "video"}),
+		},
+		Geometry: contract.Geometry{
+			DefaultWidth: tinyWidth, DefaultHeight: tinyHeight,
+			WidthMin: tinyWidth, HeightMin: tinyHeight, SideMax: tinyWidth, PixelsMax: tinyWidth * tinyHeight, SideMultiple: 32,
+			FPSDefault: tinyFPS, FPSMin: tinyFPS, FPSMax: tinyFPS,
+			FramesMax: 60*tinyFPS + 1, FramesStep: latentFrames,
+			SecondsMax: 60, SecondsDefault: 4,
+			ChunkFrames: laterChunkFrames, FirstChunkFrames: firstChunkFrames,
+		},
+		Parameters: []contract.Parameter{
+			{Name: "seed", Type: contract.TypeInteger, Description: "Chooses the noise, and with the prompt the first picture where there is none; random where it is absent, and 0 is a seed."},
+		},
+		Camera: true, SessionsMax: 4,
+		Device: contract.DeviceNeeds{CPU: true},
+	}
+}
