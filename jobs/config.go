@@ -47,6 +47,8 @@ type Config struct {
 	// CreatesPerMinute is the rate limit of one API key for creates, and CreatesBurst the number allowed at once: 0, no limit; burst = rate.
 	CreatesPerMinute int
 	CreatesBurst     int
+	// WebhooksPerTenantMax is how many webhooks a tenant may have: 20.
+	WebhooksPerTenantMax int
 	// KeyCacheTTL is how long an API key is believed without asking Redis; a revocation works within it: 2 s.
 	KeyCacheTTL time.Duration
 	// WorkerTTL is how long a worker counts as up after its last heartbeat: 10 s.
@@ -90,6 +92,7 @@ func (c Config) withDefaults() Config {
 	setInt(&c.StallsMax, 1)
 	setInt(&c.DevicesMax, 5)
 	setInt(&c.CreatesBurst, c.CreatesPerMinute)
+	setInt(&c.WebhooksPerTenantMax, 20)
 	if c.MemoryMaxRatio == 0 {
 		c.MemoryMaxRatio = 0.8
 	}
@@ -123,7 +126,8 @@ func (c Config) Validate() error {
 		name   string
 		n, min int
 	}{{"QueuedMax", c.QueuedMax, 1}, {"DeathsMax", c.DeathsMax, 1}, {"OOMMax", c.OOMMax, 0}, {"TransientMax", c.TransientMax, 0},
-		{"StallsMax", c.StallsMax, 0}, {"DevicesMax", c.DevicesMax, 0}, {"CreatesPerMinute", c.CreatesPerMinute, 0}, {"CreatesBurst", c.CreatesBurst, 0}} {
+		{"StallsMax", c.StallsMax, 0}, {"DevicesMax", c.DevicesMax, 0}, {"CreatesPerMinute", c.CreatesPerMinute, 0}, {"CreatesBurst", c.CreatesBurst, 0},
+		{"WebhooksPerTenantMax", c.WebhooksPerTenantMax, 1}} {
 		bad(n.n < n.min, n.name, fmt.Sprintf("must be %d or more", n.min))
 	}
 	return errors.Join(errs...)

@@ -18,6 +18,8 @@ var (
 	ErrIdempotencyMismatch = errors.New("the idempotency key was used for another request")
 	// ErrQueueFull says that the pipeline has its maximum of queued jobs, or that Redis is nearly full.
 	ErrQueueFull = errors.New("the queue is full")
+	// ErrTooMany says that the tenant has as many things of this kind as it may.
+	ErrTooMany = errors.New("there are too many already")
 	// ErrUnstaged says that a staged key was given up before its record came; the object may be gone. Upload again.
 	ErrUnstaged = errors.New("a staged key was given up")
 	// ErrUnavailable says that Redis did not answer in time or refused; whether a write happened is unknown.

@@ -37,8 +37,13 @@ func newHub(rdb Client, channel string, poll time.Duration, log *slog.Logger) *h
 // Subscribe nudges whenever the record of a job may have changed, and at least every 2 s; the watcher reads it with Get. Nudges that pile up are one. The
 // subscription ends with cancel, which may be called more than once, or with ctx. The channel is never closed.
 func (s *Store) Subscribe(ctx context.Context, id string) (changes <-chan struct{}, cancel func()) {
-	w := s.changes.add(id) //nolint:contextcheck // the listener serves every watcher and ends with the last
-	remove := sync.OnceFunc(func() { s.changes.remove(w) })
+	return s.changes.subscribe(ctx, id)
+}
+
+// subscribe adds a watcher of an id.
+func (h *hub) subscribe(ctx context.Context, id string) (changes <-chan struct{}, cancel func()) {
+	w := h.add(id) //nolint:contextcheck // the listener serves every watcher and ends with the last
+	remove := sync.OnceFunc(func() { h.remove(w) })
 	unhook := context.AfterFunc(ctx, remove)
 	return w.nudge, func() {
 		unhook()

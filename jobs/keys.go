@@ -17,11 +17,16 @@ package jobs
 //	P:k:<hash>           hash    an API key by the SHA-256 of its secret
 //	P:keys               hash    API key id -> that SHA-256
 //	P:f:<file>  P:c:<c>  hash    a file, a character; P:ft:<tenant> and P:ct:<tenant> are their indexes
+//	P:h:<webhook>        hash    a webhook; P:hs:<webhook> its secrets, P:ht:<tenant> a tenant's webhooks by id
+//	P:hd:<webhook>:<e>   hash    a delivery: event e for that webhook
+//	P:hq:<webhook>       zset    its deliveries that have not ended by when the next attempt is due; P:hf:<webhook> those under way by the end of their lease
+//	P:hl:<webhook>       zset    its deliveries by time, for people to look at
+//	P:hnext  P:hgone     zset, set  webhooks by when something is due; those whose deliveries have to be swept up
 //	P:workers  P:worker  zset, hash  live workers by the end of their term; what they say of themselves
 //	P:reaper             string  who reaps now
 //	P:totals             hash    counts since the database was made
 //	P:epoch              string  names this set of records; its loss is how a flush is seen
-//	P:changed  P:stop    channels  a job's record changed; its run must stop
+//	P:changed  P:stop    channels  a job's record changed; its run must stop; P:hwake: a delivery is due
 
 // recordKey is the key of a job's record.
 func (s *Store) recordKey(id string) string { return s.cfg.Prefix + ":j:" + id }

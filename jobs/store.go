@@ -15,12 +15,14 @@ type Store struct {
 	scripts *scripts
 	tickets *tickets
 	changes *hub
-	keys    *keyCache
-	limiter *rateLimiter
-	memory  memoryGauge
-	epoch   epochWatch
-	metrics *counters
-	ids     IDs
+	// deliveries nudges the senders of webhooks.
+	deliveries *hub
+	keys       *keyCache
+	limiter    *rateLimiter
+	memory     memoryGauge
+	epoch      epochWatch
+	metrics    *counters
+	ids        IDs
 
 	// acks are outbox entries whose tickets are out; the next Create removes them in passing.
 	ackMu sync.Mutex
@@ -47,7 +49,7 @@ func New(cfg Config, rdb Client, log *slog.Logger) (*Store, error) {
 	return &Store{
 		cfg: cfg, rdb: rdb, log: log, scripts: sc,
 		tickets: newTickets(cfg.Prefix, rdb, metrics.tickets.WithLabelValues("undecodable").Inc),
-		changes: newHub(rdb, cfg.Prefix+":changed", pollEvery, log),
+		changes: newHub(rdb, cfg.Prefix+":changed", pollEvery, log), deliveries: newHub(rdb, cfg.Prefix+":hwake", deliveriesPollEvery, log),
 		keys:    newKeyCache(cfg.KeyCacheTTL, time.Now),
 		limiter: newRateLimiter(cfg, rdb),
 		metrics: metrics,
@@ -57,6 +59,7 @@ func New(cfg Config, rdb Client, log *slog.Logger) (*Store, error) {
 // Close ends what Subscribe started and waits for it. The pool stays open: it belongs to the caller.
 func (s *Store) Close() error {
 	s.changes.close()
+	s.deliveries.close()
 	return nil
 }
 

@@ -38,10 +38,53 @@ local function unqueue(id, pipeline, attempt)
   redis.call('ZREM', outbox_key, id .. ':' .. attempt)
 end
 
+-- The keys of webhooks: an endpoint, what it has to send by the time it is due, and one delivery, which is one event for one endpoint.
+local function hook_key(endpoint) return P .. ':h:' .. endpoint end
+local function due_key(endpoint) return P .. ':hq:' .. endpoint end
+local function flying_key(endpoint) return P .. ':hf:' .. endpoint end
+local function history_key(endpoint) return P .. ':hl:' .. endpoint end
+local function delivery_key(endpoint, event) return P .. ':hd:' .. endpoint .. ':' .. event end
+local deliveries_keep_ms = 7 * 24 * 3600 * 1000
+
+-- plan notes when an endpoint has something to send next; never while it is off.
+local function plan(endpoint)
+  local first = redis.call('ZRANGE', due_key(endpoint), 0, 0, 'WITHSCORES')
+  local f = redis.call('HMGET', hook_key(endpoint), 'c', 'off', 'pu')
+  if first[1] and f[1] and not f[2] then
+    redis.call('ZADD', P .. ':hnext', int(math.max(tonumber(first[2]), tonumber(f[3] or 0))), endpoint)
+  else
+    redis.call('ZREM', P .. ':hnext', endpoint)
+  end
+end
+
+-- announce queues an event, which a subject has once, for every endpoint of its tenant that wants the type. It is called where the event happens, in the same script, so
+-- that neither can be without the other. The event's id is the subject's with another prefix.
+local function announce(tenant, kind, subject, code, message)
+  local event = 'evt_' .. string.match(subject, '(%w+)$')
+  local any = false
+  for _, endpoint in ipairs(redis.call('ZRANGE', P .. ':ht:' .. tenant, 0, -1)) do
+    local f = redis.call('HMGET', hook_key(endpoint), 'ev', 'off')
+    if f[1] and not f[2] and string.find(f[1], ',' .. kind .. ',', 1, true) then
+      local key = delivery_key(endpoint, event)
+      redis.call('HSET', key, 'ty', kind, 'sub', subject, 'c', int(now), 's', 'pending', 'n', 0)
+      if code then redis.call('HSET', key, 'ec', code, 'em', message) end
+      redis.call('ZADD', due_key(endpoint), int(now), event)
+      for _, old in ipairs(redis.call('ZRANGE', history_key(endpoint), 0, 1)) do
+        if redis.call('EXISTS', delivery_key(endpoint, old)) == 0 then redis.call('ZREM', history_key(endpoint), old) end
+      end
+      redis.call('ZADD', history_key(endpoint), int(now), event)
+      redis.call('PEXPIRE', history_key(endpoint), deliveries_keep_ms)
+      plan(endpoint)
+      any = true
+    end
+  end
+  if any then redis.call('PUBLISH', P .. ':hwake', '') end
+end
+
 -- fail ends a job as failed. The caller has checked the fence.
 local function fail(id, retention_ms, zombie_ms, code, message)
   local key = record_key(id)
-  local f = redis.call('HMGET', key, 'p', 'a', 'sk', 's')
+  local f = redis.call('HMGET', key, 'p', 'a', 'sk', 's', 't')
   redis.call('HSET', key, 's', 'failed', 'fin', int(now), 'exp', int(now + retention_ms), 'ec', code, 'em', message)
   redis.call('HINCRBY', key, 'r', 1)
   redis.call('HDEL', key, 'own', 'ph', 'sk')
@@ -49,6 +92,7 @@ local function fail(id, retention_ms, zombie_ms, code, message)
   redis.call('ZADD', expiry_key, int(now + retention_ms), id)
   if f[4] == 'in_progress' then toss_attempt(id, f[3], zombie_ms) else toss(id, f[3], now) end
   count(code == 'cancelled' and 'cancelled' or 'failed')
+  announce(f[5], 'video.failed', id, code, message)
   changed(id)
 end
 

@@ -7,7 +7,7 @@ if not owns(id, ARGV[2]) then
   if f[1] == 'completed' and f[2] == ARGV[2] then return 'ok' end -- our own commit, whose answer was lost
   return 'stale'
 end
-local f = redis.call('HMGET', key, 'p', 'sk')
+local f = redis.call('HMGET', key, 'p', 'sk', 't')
 local kept, dropped = {}, {}
 for k in string.gmatch(ARGV[4], '[^\n]+') do kept[k] = true end
 for k in string.gmatch(f[2] or '', '[^\n]+') do
@@ -20,6 +20,7 @@ redis.call('HDEL', key, 'own', 'ph')
 redis.call('ZREM', running_key(f[1]), id)
 redis.call('ZADD', expiry_key, int(expires), id)
 count('completed')
+announce(f[3], 'video.completed', id)
 toss(id, table.concat(dropped, '\n'), now)
 changed(id)
 return 'ok'
