@@ -99,7 +99,7 @@ func (r *reaper) round(ctx context.Context) error {
 		}
 		errs = append(errs, r.timeOut(ctx, p))
 		if heads {
-			errs = append(errs, r.heads(ctx, p))
+			errs = append(errs, r.heads(ctx, p), r.store.dropUnreadable(ctx, p))
 		}
 	}
 	errs = append(errs, r.repeat(func() (int, error) { return r.store.SweepExpired(ctx, reapBatch) }))
