@@ -18,7 +18,7 @@ import (
 // createCharacter answers POST /v1/videos/characters: it keeps a clip under a name.
 func (s *Server) createCharacter(c echo.Context) error {
 	ctx, who := c.Request().Context(), callerOf(c)
-	if err := s.limitRate(c, who); err != nil {
+	if err := s.limitUpload(c, who); err != nil {
 		return err
 	}
 	f, err := s.decodeBody(c, bodyRule{multipartOnly: true, files: []string{"video"}})
@@ -35,7 +35,7 @@ func (s *Server) createCharacter(c echo.Context) error {
 		return badRequest("video", codeInvalidValue, "video must be an MP4, MOV or WebM file.")
 	}
 	id := jobs.NewCharacterID(time.Now())
-	record := jobs.CharacterRecord{ID: id, Tenant: who.tenant, Name: name, Key: "characters/" + id + "/clip"}
+	record := jobs.CharacterRecord{ID: id, Tenant: who.tenant, Name: name, Key: "characters/" + id + "/clip", SizeBytes: clip.size}
 	if err := s.storeStaged(ctx, record.Key, clip.Reader(), storage.PutOptions{ContentType: container, SizeBytes: clip.size, SHA256: clip.SHA256()}); err != nil {
 		return err
 	}

@@ -74,10 +74,12 @@ type InputRecords interface {
 	GetCharacter(ctx context.Context, tenant, id string) (jobs.CharacterRecord, error)
 }
 
-// Keys say who calls and how often.
+// Keys say who calls, how often and for how much.
 type Keys interface {
 	Authenticate(ctx context.Context, secret string) (tenant, keyID string, err error)
 	AllowCreate(ctx context.Context, keyID string) (jobs.Rate, error)
+	Quota(ctx context.Context, keyID string) (jobs.Quota, error)
+	CheckStored(ctx context.Context, tenant, keyID string) error
 }
 
 // Fleet is the state of queue and workers.

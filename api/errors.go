@@ -59,6 +59,7 @@ const (
 	codeIdempotencyMismatch = "idempotency_mismatch"
 	codeRateLimit           = "rate_limit_exceeded"
 	codeQueueFull           = "queue_full"
+	codeQuota               = "quota_exceeded"
 	codeTooManyStreams      = "too_many_streams"
 	codeStreamingOff        = "streaming_off"
 	codeMediaUnavailable    = "media_unavailable"
@@ -132,11 +133,14 @@ func translations() []translation {
 		{jobs.ErrIdempotencyMismatch, problem{status: 409, typ: typeInvalidRequest, code: codeIdempotencyMismatch, param: "Idempotency-Key",
 			message: "This Idempotency-Key was used with other fields.", noRetry: true}},
 		{jobs.ErrQueueFull, problem{status: 429, typ: typeRateLimit, code: codeQueueFull, message: "The queue is full. Try again later.", retryAfter: queueFullRetryAfter}},
+		{jobs.ErrMemoryFull, problem{status: 503, typ: typeServer, code: codeQueueFull, message: "The service takes nothing more until some of its work is done. Try again later.",
+			retryAfter: queueFullRetryAfter}},
 		{streaming.ErrNotFound, *notFound("session_id", "session")},
 		{streaming.ErrNoIdleWorker, problem{status: 429, typ: typeRateLimit, code: codeNoIdleWorker, message: "No worker is idle. Try again later.", retryAfter: queueFullRetryAfter}},
 		{streaming.ErrQueueFull, problem{status: 429, typ: typeRateLimit, code: codeQueueFull, message: "The queue is full. Try again later.", retryAfter: queueFullRetryAfter}},
 		{streaming.ErrNoCapacity, problem{status: 429, typ: typeRateLimit, code: codeNoCapacity, message: "No worker serves this pipeline.", retryAfter: queueFullRetryAfter}},
-		{streaming.ErrTenantLimit, problem{status: 429, typ: typeRateLimit, code: codeTooManySessions, message: "There are too many live sessions already. End one of them first."}},
+		{streaming.ErrTenantLimit, problem{status: 429, typ: typeRateLimit, code: codeTooManySessions, message: "There are too many live sessions already. End one of them first.",
+			retryAfter: quotaRetryAfter}},
 		{streaming.ErrTerminal, *sessionEnded()},
 		{streaming.ErrUnavailable, unavailable},
 		{jobs.ErrUnstaged, unavailable},
@@ -177,6 +181,10 @@ func toProblem(err error) *problem {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
 		return tooLarge("", "The body is larger than "+strconv.FormatInt(large.Limit, 10)+" bytes.")
+	}
+	var quota *jobs.QuotaError
+	if errors.As(err, &quota) {
+		return quotaProblem(quota, err)
 	}
 	var routing *echo.HTTPError
 	if errors.As(err, &routing) {

@@ -21,7 +21,7 @@ func filePurposes() []string {
 // createFile answers POST /v1/files.
 func (s *Server) createFile(c echo.Context) error {
 	ctx, who := c.Request().Context(), callerOf(c)
-	if err := s.limitRate(c, who); err != nil {
+	if err := s.limitUpload(c, who); err != nil {
 		return err
 	}
 	f, err := s.decodeBody(c, bodyRule{multipartOnly: true, files: []string{"file"}})

@@ -36,7 +36,11 @@ func (s *Server) createSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	request := streaming.CreateRequest{Tenant: who.tenant, ID: newSessionID(), Spec: d.spec}
+	quota, err := s.deps.Jobs.Quota(ctx, who.keyID)
+	if err != nil {
+		return err
+	}
+	request := streaming.CreateRequest{Tenant: who.tenant, ID: newSessionID(), Spec: d.spec, SessionsMax: int(quota.Sessions)}
 	request.Room = roomPrefix + request.ID
 	if d.picture != nil {
 		request.Spec.ImageKey = "sessions/" + request.ID + "/reference.png"

@@ -3,6 +3,8 @@ package api
 import (
 	"strings"
 	"unicode/utf8"
+
+	"telefuser/jobs"
 )
 
 // takePrompt takes the required prompt. Missing, null, blank and not text are one and the same mistake, because SDKs differ in which of
@@ -38,6 +40,21 @@ func takeText(f *fields, name string) (string, error) {
 		return "", badRequest(name, codeInvalidType, "Invalid type for '"+name+"': expected a string, but got "+kind(value)+" instead.")
 	}
 	return text, checkText(name, text)
+}
+
+// takePriority takes what orders a tenant's own videos; "" where it is absent.
+func takePriority(f *fields) (jobs.Priority, error) {
+	text, err := takeText(f, "priority")
+	if err != nil {
+		return "", err
+	}
+	switch priority := jobs.Priority(text); priority {
+	case "", jobs.PriorityNormal:
+		return "", nil
+	case jobs.PriorityHigh, jobs.PriorityLow:
+		return priority, nil
+	}
+	return "", badRequest("priority", codeInvalidValue, "priority must be high, normal or low.")
 }
 
 // takeMetadata takes the client's own pairs.

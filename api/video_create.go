@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -41,7 +40,7 @@ func (s *Server) create(c echo.Context, rule bodyRule, check func(context.Contex
 	if err != nil {
 		return err
 	}
-	request := jobs.CreateRequest{Tenant: who.tenant, ID: s.ids.New(time.Now()), IdempotencyKey: key, Retry: isRetry(c.Request().Header)}
+	request := jobs.CreateRequest{Tenant: who.tenant, KeyID: who.keyID, ID: s.ids.New(time.Now()), IdempotencyKey: key, Retry: isRetry(c.Request().Header)}
 	if request.Fingerprint, err = d.fingerprint(); err != nil {
 		return err
 	}
@@ -88,24 +87,4 @@ func (s *Server) discard(ctx context.Context, key string) {
 	if err := s.deps.Store.Delete(ctx, key); err == nil {
 		_ = s.deps.Jobs.Unstage(ctx, key) // the reaper does it later otherwise
 	}
-}
-
-// limitRate counts one create against the key's rate and says where it stands.
-func (s *Server) limitRate(c echo.Context, who caller) error {
-	rate, err := s.deps.Jobs.AllowCreate(c.Request().Context(), who.keyID)
-	if err != nil {
-		return err
-	}
-	if rate.Limit > 0 {
-		header := c.Response().Header()
-		header.Set("X-Ratelimit-Limit-Requests", strconv.Itoa(rate.Limit))
-		header.Set("X-Ratelimit-Remaining-Requests", strconv.Itoa(rate.Remaining))
-		header.Set("X-Ratelimit-Reset-Requests", rate.ResetAfter.Round(time.Millisecond).String())
-	}
-	if rate.Allowed {
-		return nil
-	}
-	wait := max(1, min(60, int((rate.RetryAfter+time.Second-1)/time.Second)))
-	return &problem{status: http.StatusTooManyRequests, typ: typeRateLimit, code: codeRateLimit, retryAfter: wait,
-		message: "Too many creates for this key. Try again in " + strconv.Itoa(wait) + " s."}
 }

@@ -59,6 +59,10 @@ func (s *Server) draftDerived(ctx context.Context, who caller, f *fields, task, 
 	if err != nil {
 		return draft{}, err
 	}
+	priority, err := takePriority(f)
+	if err != nil {
+		return draft{}, err
+	}
 	if err := errors.Join(refusePaths(f), checkLeft(f)); err != nil {
 		return draft{}, err
 	}
@@ -70,7 +74,7 @@ func (s *Server) draftDerived(ctx context.Context, who caller, f *fields, task, 
 	if err != nil {
 		return draft{}, err
 	}
-	d.spec.Metadata = metadata
+	d.spec.Metadata, d.spec.Priority = metadata, priority
 	err = s.copyPicture(ctx, &d, source, param)
 	return d, err
 }

@@ -30,6 +30,10 @@ func video(job jobs.Job) openapi.Video {
 		metadata := openapi.Metadata(spec.Metadata)
 		v.Metadata = &metadata
 	}
+	if spec.Priority != "" {
+		priority := openapi.Priority(spec.Priority)
+		v.Priority = &priority
+	}
 	if job.State == jobs.StateFailed {
 		v.Error = videoError(job.Failure)
 	}

@@ -40,6 +40,10 @@ func (s *Server) draftVideo(ctx context.Context, who caller, f *fields) (draft, 
 	if err != nil {
 		return draft{}, err
 	}
+	priority, err := takePriority(f)
+	if err != nil {
+		return draft{}, err
+	}
 	ref, err := s.takeReference(ctx, who, f)
 	if err != nil {
 		return draft{}, err
@@ -56,7 +60,7 @@ func (s *Server) draftVideo(ctx context.Context, who caller, f *fields) (draft, 
 		return draft{}, err
 	}
 	d, err := newDraft(model.contract.Name, model.name, prompt, resolved)
-	d.spec.Metadata, d.picture = metadata, picture.PNG
+	d.spec.Metadata, d.spec.Priority, d.picture = metadata, priority, picture.PNG
 	if ref != nil {
 		d.imageDigest = ref.digest
 	}

@@ -22,6 +22,8 @@ type KeyInfo struct {
 	// Hint is the first characters of the secret, enough to tell keys apart.
 	Hint      string
 	CreatedAt time.Time
+	// Limits are its own, by the names of QuotaNames; those of the configuration hold for the rest.
+	Limits map[string]int64
 }
 
 // The form of a secret: a prefix and 192 random bits.
@@ -80,7 +82,7 @@ func (s *Store) ListKeys(ctx context.Context, tenant string) ([]KeyInfo, error) 
 }
 
 func decodeKey(f map[string]string) KeyInfo {
-	info := KeyInfo{ID: f["id"], Tenant: f["t"], Name: f["name"], Hint: f["hint"]}
+	info := KeyInfo{ID: f["id"], Tenant: f["t"], Name: f["name"], Hint: f["hint"], Limits: ownLimits(f)}
 	if ms, err := strconv.ParseInt(f["c"], 10, 64); err == nil {
 		info.CreatedAt = time.UnixMilli(ms).UTC()
 	}
@@ -102,7 +104,7 @@ func (s *Store) RevokeKey(ctx context.Context, id string) error {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return unavailable("revoke key", err)
 	}
-	s.keys.drop(hash)
+	s.keys.drop(hash, id)
 	return nil
 }
 
@@ -119,7 +121,7 @@ func (s *Store) Authenticate(ctx context.Context, secret string) (tenant, keyID 
 			return "", "", unavailable("authenticate", err)
 		}
 		if subtle.ConstantTimeCompare([]byte(f["h"]), []byte(hash)) == 1 {
-			entry = keyEntry{tenant: f["t"], id: f["id"]}
+			entry = keyEntry{tenant: f["t"], id: f["id"], own: ownLimits(f)}
 		}
 		s.keys.put(hash, entry)
 	}

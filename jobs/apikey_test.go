@@ -43,7 +43,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("listed %+v, %v", all, err)
 		}
 		hers, err := b.store.ListKeys(ctx, "alice")
-		if err != nil || len(hers) != 1 || hers[0] != info {
+		if err != nil || len(hers) != 1 || !equalJSON(t, hers[0], info) {
 			t.Errorf("listed %+v, %v, want %+v", hers, err, info)
 		}
 	})

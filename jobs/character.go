@@ -13,6 +13,7 @@ type CharacterRecord struct {
 	// CreatedAt is by the clock of Redis, set by PutCharacter.
 	CreatedAt time.Time `json:"-"`
 	Key       string    `json:"key"`
+	SizeBytes int64     `json:"size_bytes,omitempty"`
 }
 
 // NewCharacterID makes a character id, "char_" and 26 characters as in NewID.
@@ -23,7 +24,7 @@ func ValidCharacterID(id string) bool { return charactersKind.pattern.MatchStrin
 
 // PutCharacter stores the record of a character, whose object key is staged no longer, and returns it with its time of creation.
 func (s *Store) PutCharacter(ctx context.Context, c CharacterRecord) (CharacterRecord, error) {
-	at, err := s.put(ctx, charactersKind, c.Tenant, c.ID, c.Key, c)
+	at, err := s.put(ctx, charactersKind, c.Tenant, c.ID, c.Key, c.SizeBytes, c)
 	c.CreatedAt = at
 	return c, err
 }

@@ -111,7 +111,7 @@ func (c *Claim) Complete(ctx context.Context, result Result) error {
 		return fmt.Errorf("jobs: complete %s: %w", c.ID, err)
 	}
 	err = c.settle(ctx, "complete", func(ctx context.Context) (string, error) {
-		return c.store.evalWord(ctx, "complete", c.ID, c.Attempt, document, kept, ms(c.store.cfg.RetentionTTL))
+		return c.store.evalWord(ctx, "complete", c.ID, c.Attempt, document, kept, ms(c.store.cfg.RetentionTTL), max(result.SizeBytes, 0))
 	})
 	if err == nil {
 		c.store.metrics.ended.WithLabelValues(c.Job.Spec.Pipeline, "").Inc()

@@ -14,7 +14,8 @@ const SchemaVersion = 1
 // The fields of a record. Names are short because a busy queue holds them a hundred thousand times.
 //
 //	v schema version   t tenant    p pipeline   s state    a attempt   r changes    c created    spec
-//	qa queued again    st started  fin ended    exp expiry own owner   n nonce of the claim      pr progress  ph phase
+//	qa queued again    st started  fin ended    exp expiry own owner      pr progress  ph phase
+//	y microseconds by which its priority makes it count as later   du until when it rests before its next attempt   b bytes of its result
 //	res result         ec, em failure           ik, sk     object keys of the request and of the attempt, one a line
 //	nd, no, nt, ns, nv deaths, out of memory, transient, stalls, lost devices so far
 

@@ -25,7 +25,11 @@ type Config struct {
 	QueuedMax int
 	// QueueTimeout is how long a job may wait for a worker before it fails: 24 h.
 	QueueTimeout time.Duration
-	// MemoryMaxRatio is the share of Redis' maxmemory from which Create answers ErrQueueFull, so that workers keep room to finish: 0.8.
+	// QueueAgeMax is how long the job whose turn is next of all that a tenant has waiting may have existed before Create answers ErrQuota: 0, no limit.
+	QueueAgeMax time.Duration
+	// PriorityStep is what one step of priority is worth: a job goes before those of its tenant with the next higher one that came this much later, so nothing starves: 10 min.
+	PriorityStep time.Duration
+	// MemoryMaxRatio is the share of Redis' maxmemory from which Create answers ErrMemoryFull, so that workers keep room to finish: 0.8.
 	MemoryMaxRatio float64
 	// IdempotencyTTL is how long an idempotency key is remembered: 24 h.
 	IdempotencyTTL time.Duration
@@ -47,6 +51,8 @@ type Config struct {
 	// CreatesPerMinute is the rate limit of one API key for creates, and CreatesBurst the number allowed at once: 0, no limit; burst = rate.
 	CreatesPerMinute int
 	CreatesBurst     int
+	// Quota is what a key may do that has no limits of its own. Its CreatesPerMinute is the field above.
+	Quota Quota
 	// WebhooksPerTenantMax is how many webhooks a tenant may have: 20.
 	WebhooksPerTenantMax int
 	// KeyCacheTTL is how long an API key is believed without asking Redis; a revocation works within it: 2 s.
@@ -73,6 +79,7 @@ func (c Config) withDefaults() Config {
 	setDuration(&c.ReapEvery, time.Second)
 	setDuration(&c.RetentionTTL, 7*24*time.Hour)
 	setDuration(&c.QueueTimeout, 24*time.Hour)
+	setDuration(&c.PriorityStep, 10*time.Minute)
 	setDuration(&c.IdempotencyTTL, 24*time.Hour)
 	setDuration(&c.DedupeTTL, 10*time.Minute)
 	setDuration(&c.StagedTTL, time.Minute)
@@ -93,6 +100,7 @@ func (c Config) withDefaults() Config {
 	setInt(&c.DevicesMax, 5)
 	setInt(&c.CreatesBurst, c.CreatesPerMinute)
 	setInt(&c.WebhooksPerTenantMax, 20)
+	c.Quota.CreatesPerMinute = int64(c.CreatesPerMinute)
 	if c.MemoryMaxRatio == 0 {
 		c.MemoryMaxRatio = 0.8
 	}
@@ -115,11 +123,17 @@ func (c Config) Validate() error {
 	bad(c.ReapEvery <= 0 || c.ReapEvery > c.LeaseTTL/2, "ReapEvery", "must be above 0 and at most half of LeaseTTL")
 	bad(c.MemoryMaxRatio < 0.1 || c.MemoryMaxRatio > 1, "MemoryMaxRatio", "must be within 0.1 and 1")
 	bad(c.KeyCacheTTL > 5*time.Second, "KeyCacheTTL", "must be at most 5 s")
+	bad(c.QueueAgeMax < 0, "QueueAgeMax", "must not be negative")
+	bad(c.PriorityStep > 30*24*time.Hour, "PriorityStep", "must be at most 30 days")
+	for _, name := range QuotaNames() {
+		limit := *c.Quota.Field(name)
+		bad(limit < 0 || limit > quotaMax, "Quota "+name, "must be 0 or more")
+	}
 	for _, d := range []struct {
 		name string
 		d    time.Duration
 	}{{"RetentionTTL", c.RetentionTTL}, {"QueueTimeout", c.QueueTimeout}, {"IdempotencyTTL", c.IdempotencyTTL}, {"DedupeTTL", c.DedupeTTL}, {"StagedTTL", c.StagedTTL},
-		{"ZombieTTL", c.ZombieTTL}, {"CommitTimeout", c.CommitTimeout}, {"KeyCacheTTL", c.KeyCacheTTL}, {"WorkerTTL", c.WorkerTTL}} {
+		{"ZombieTTL", c.ZombieTTL}, {"PriorityStep", c.PriorityStep}, {"CommitTimeout", c.CommitTimeout}, {"KeyCacheTTL", c.KeyCacheTTL}, {"WorkerTTL", c.WorkerTTL}} {
 		bad(d.d < time.Millisecond, d.name, "must be 1 ms or more")
 	}
 	for _, n := range []struct {

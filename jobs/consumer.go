@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 
@@ -26,6 +27,8 @@ type ConsumerConfig struct {
 	StopTimeout time.Duration
 	// TicketCheckInterval is the pause between two looks at an empty queue: 10 ms.
 	TicketCheckInterval time.Duration
+	// LookInterval is the pause between two looks of an idle slot at the records themselves, for jobs whose ticket does not come: 1 s.
+	LookInterval time.Duration
 }
 
 func (c ConsumerConfig) withDefaults() ConsumerConfig {
@@ -41,6 +44,9 @@ func (c ConsumerConfig) withDefaults() ConsumerConfig {
 	if c.TicketCheckInterval == 0 {
 		c.TicketCheckInterval = 10 * time.Millisecond
 	}
+	if c.LookInterval == 0 {
+		c.LookInterval = time.Second
+	}
 	return c
 }
 
@@ -53,8 +59,8 @@ func (c ConsumerConfig) Validate() error {
 		return fmt.Errorf("jobs: consumer: Owner must be 1 to 256 bytes: %w", ErrInvalid)
 	case c.Slots < 0 || c.Slots > 1024:
 		return fmt.Errorf("jobs: consumer: Slots must be 1 to 1024: %w", ErrInvalid)
-	case c.StopTimeout < 0 || c.TicketCheckInterval < 0:
-		return fmt.Errorf("jobs: consumer: StopTimeout and TicketCheckInterval must not be negative: %w", ErrInvalid)
+	case c.StopTimeout < 0 || c.TicketCheckInterval < 0 || c.LookInterval < 0:
+		return fmt.Errorf("jobs: consumer: StopTimeout, TicketCheckInterval and LookInterval must not be negative: %w", ErrInvalid)
 	}
 	return nil
 }
@@ -64,7 +70,7 @@ func (c ConsumerConfig) Validate() error {
 // what Claim.Stop was given. An attempt that is not settled on return is handed back: uncharged when draining, else as a crash.
 type RunFunc func(ctx context.Context, claim *Claim)
 
-// Consumer takes jobs of one pipeline and runs them. Its Run is called once.
+// Consumer takes jobs of one pipeline, tenants in turn, and runs them. Its Run is called once.
 type Consumer struct {
 	store *Store
 	cfg   ConsumerConfig
@@ -116,6 +122,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if err := server.Start(handler); err != nil {
 		return fmt.Errorf("jobs: consume: %w: %v", ErrUnavailable, err) // foreign errors end here on purpose
 	}
+	background.Go(func() { c.looks(ctx, base) })
 	<-ctx.Done()
 	server.Stop()
 	err := c.drain(base)
@@ -178,11 +185,11 @@ func (c *Consumer) handle(base context.Context, task *asynq.Task) error {
 		return nil
 	case errors.Is(err, errNewer):
 		c.store.metrics.tickets.WithLabelValues("newer").Inc()
-		c.log.WarnContext(base, "job is of a newer version; left for a newer worker", "job_id", id)
+		c.log.WarnContext(base, "jobs are of a newer version; left for a newer worker", "job_id", id)
 		return errNewer
 	case err != nil:
 		c.store.metrics.tickets.WithLabelValues("error").Inc()
-		c.log.ErrorContext(base, "claim", "job_id", id, "error", err)
+		c.log.ErrorContext(base, "claim", "ticket", id, "error", err)
 		return errBusy
 	}
 	c.store.metrics.tickets.WithLabelValues("claimed").Inc()
@@ -190,11 +197,51 @@ func (c *Consumer) handle(base context.Context, task *asynq.Task) error {
 	return nil
 }
 
-// claim begins the ticket's attempt. It repeats a call that Redis did not answer, under one nonce, since the attempt may have begun.
+// looks lets idle slots take jobs without a ticket: one that was lost, one that a full Redis does not let the queue deliver, or one whose tenant has just come below its limit of
+// running jobs. It ends with ctx; what it began is held by its slots.
+func (c *Consumer) looks(ctx, base context.Context) {
+	ticker := time.NewTicker(c.cfg.LookInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for ctx.Err() == nil && c.look(base) {
+		}
+	}
+}
+
+// look takes one job, if a slot is free and a job may begin.
+func (c *Consumer) look(base context.Context) bool {
+	select {
+	case c.slots <- struct{}{}:
+	default:
+		return false
+	}
+	claim, err := c.claim(base, "", 0)
+	if err != nil {
+		<-c.slots
+		if !errors.Is(err, ErrStale) && !errors.Is(err, errNewer) {
+			c.log.WarnContext(base, "look for a job", "error", err)
+		}
+		return false
+	}
+	c.store.metrics.unticketed.Inc()
+	go func() {
+		defer func() { <-c.slots }()
+		c.work(base, claim)
+	}()
+	return true
+}
+
+// claim begins the job whose turn it is; id and attempt are those of the ticket that woke us up, if one did. It repeats a call that Redis did not answer, under one nonce, since the
+// attempt may have begun.
 func (c *Consumer) claim(base context.Context, id string, attempt int) (*Claim, error) {
 	ctx, cancel := context.WithTimeout(base, c.store.cfg.LeaseTTL/2)
 	defer cancel()
-	nonce := newID("", time.Now())[14:]
+	nonce := newID("", time.Now())[10:]
 	var answer []any
 	for {
 		var err error
@@ -210,19 +257,24 @@ func (c *Consumer) claim(base context.Context, id string, attempt int) (*Claim, 
 	}
 	switch word(answer, 0) {
 	case "stale":
-		return nil, fmt.Errorf("jobs: claim %s: %w", id, ErrStale)
+		return nil, fmt.Errorf("jobs: claim: nothing may begin: %w", ErrStale)
 	case "newer":
-		return nil, fmt.Errorf("jobs: claim %s: %w", id, errNewer)
+		return nil, fmt.Errorf("jobs: claim: %w", errNewer)
 	}
-	job, err := decodeJob(id, fields(answer, 1))
+	id = word(answer, 1)
+	job, err := decodeJob(id, fields(answer, 2))
 	if err != nil {
-		return nil, c.refuse(base, id, attempt+1, err)
+		return nil, c.refuse(base, id, fields(answer, 2)["a"], err)
 	}
 	return &Claim{ID: id, Attempt: job.Attempt, Job: job, store: c.store}, nil
 }
 
 // refuse ends a job whose record is damaged: no worker could run it.
-func (c *Consumer) refuse(ctx context.Context, id string, attempt int, damage error) error {
+func (c *Consumer) refuse(ctx context.Context, id, began string, damage error) error {
+	attempt, err := strconv.Atoi(began)
+	if err != nil {
+		return errors.Join(damage, err) // not even that can be read; the lease will run out
+	}
 	claim := &Claim{ID: id, Attempt: attempt, store: c.store, Job: Job{Spec: Spec{Pipeline: c.cfg.Pipeline}}}
 	return errors.Join(damage, claim.Fail(ctx, Failure{CodeInternal, "The job could not be read."}))
 }

@@ -17,7 +17,9 @@ import (
 // CreateRequest asks for a job.
 type CreateRequest struct {
 	Tenant string
-	Spec   Spec
+	// KeyID is the API key that asks, whose quota holds; one that there is not has that of the configuration.
+	KeyID string
+	Spec  Spec
 	// ID is a preset id, made by NewID, for callers that name objects after it before the record is there. Empty: Create makes one.
 	ID string
 	// IdempotencyKey is the client's. A second Create of the tenant with it within IdempotencyTTL replays the first job, as long as that is there.
@@ -35,6 +37,7 @@ const (
 	SpecBytesMax           = 256 << 10
 	IdempotencyKeyBytesMax = 255
 	pipelineBytesMax       = 128
+	keyIDBytesMax          = 128
 )
 
 // acksMax bounds the outbox entries that one Create removes for others; what is dropped beyond it costs the reaper one look each.
@@ -51,7 +54,7 @@ var (
 
 // Create accepts a job: the record first, then its ticket, in two round trips. Once the record is written the job is accepted, whatever happens to the
 // ticket: the reaper sends what is missing. It returns the earlier job, and replayed, for a request that was made before. Its errors are ErrIdempotencyMismatch,
-// ErrQueueFull, ErrUnstaged, ErrInvalid, and ErrUnavailable, after which it is unknown whether there is a job: the client comes again, with its key.
+// ErrQueueFull, ErrMemoryFull, ErrQuota, ErrUnstaged, ErrInvalid, and ErrUnavailable, after which it is unknown whether there is a job: the client comes again, with its key.
 func (s *Store) Create(ctx context.Context, req CreateRequest) (job Job, replayed bool, err error) {
 	if req.ID == "" {
 		req.ID = s.ids.New(time.Now())
@@ -62,9 +65,16 @@ func (s *Store) Create(ctx context.Context, req CreateRequest) (job Job, replaye
 	}
 	if s.memory.look(ctx, s).full {
 		s.metrics.refused.WithLabelValues("memory").Inc()
-		return Job{}, false, fmt.Errorf("jobs: create: redis is nearly full: %w", ErrQueueFull)
+		return Job{}, false, fmt.Errorf("jobs: create: %w", ErrMemoryFull)
 	}
-	answer, err := s.evalList(ctx, "create", s.createArgs(req, spec)...)
+	quota, err := s.Quota(ctx, req.KeyID)
+	if err != nil {
+		return Job{}, false, err
+	}
+	answer, err := s.evalList(ctx, "create", s.createArgs(req, spec, quota)...)
+	if errors.Is(err, ErrMemoryFull) {
+		s.metrics.refused.WithLabelValues("memory").Inc()
+	}
 	if err != nil {
 		return Job{}, false, err
 	}
@@ -79,6 +89,8 @@ func (s *Store) Create(ctx context.Context, req CreateRequest) (job Job, replaye
 	case "full":
 		s.metrics.refused.WithLabelValues("queue").Inc()
 		return Job{}, false, fmt.Errorf("jobs: create: %w", ErrQueueFull)
+	case "quota":
+		return Job{}, false, s.quotaError(word(answer, 1), number(answer, 2))
 	case "unstaged":
 		return Job{}, false, fmt.Errorf("jobs: create: %w", ErrUnstaged)
 	}
@@ -105,6 +117,10 @@ func checkCreate(req CreateRequest) ([]byte, error) {
 		wrong = "idempotency key"
 	case !fingerprintPattern.MatchString(req.Fingerprint):
 		wrong = "fingerprint"
+	case !req.Spec.Priority.valid():
+		wrong = "priority"
+	case len(req.KeyID) > keyIDBytesMax || strings.ContainsAny(req.KeyID, " \r\n"):
+		wrong = "key"
 	case !validKeys(req.StagedKeys):
 		wrong = "staged key"
 	}
@@ -129,7 +145,7 @@ func validKeys(keys []string) bool {
 }
 
 // createArgs are the script's arguments; see create.lua.
-func (s *Store) createArgs(req CreateRequest, spec []byte) []any {
+func (s *Store) createArgs(req CreateRequest, spec []byte, quota Quota) []any {
 	idempotency, retry := "", "0"
 	if req.IdempotencyKey != "" {
 		sum := sha256.Sum256([]byte(req.IdempotencyKey))
@@ -139,7 +155,8 @@ func (s *Store) createArgs(req CreateRequest, spec []byte) []any {
 		retry = "1"
 	}
 	args := []any{req.ID, req.Tenant, req.Spec.Pipeline, spec, SchemaVersion, shortFingerprint(req.Fingerprint), idempotency, retry,
-		s.cfg.QueuedMax, ms(s.cfg.IdempotencyTTL), ms(s.cfg.DedupeTTL), len(req.StagedKeys)}
+		s.cfg.QueuedMax, ms(s.cfg.IdempotencyTTL), ms(s.cfg.DedupeTTL), req.KeyID, req.Spec.Priority.offset(s.cfg.PriorityStep).Microseconds(), quota.Queued,
+		ms(s.cfg.QueueAgeMax), quota.Running, megapixelSeconds(req.Spec), quota.MegapixelSecondsPerHour, quota.StoredBytes, len(req.StagedKeys)}
 	for _, k := range req.StagedKeys {
 		args = append(args, k)
 	}

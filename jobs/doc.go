@@ -10,10 +10,19 @@
 // the table, and a test runs each of its cells. All writes are Lua scripts (lua/*.lua) that look at the state and the attempt first and take the time
 // from Redis, so no clock of a worker or of the API decides anything.
 //
-// A ticket in asynq says "attempt n+1 of this job may begin". It proves nothing: the claim compares the record's state and attempt and takes the job, or finds that
-// somebody else has, and the ticket is gone either way. So a ticket too many is harmless, and one too few is what the reaper looks for. asynq's time-outs, retries, uniqueness,
-// results and cancellation are not used; its handler answers nil for everything the record has decided. Only a worker without a free slot, or older than the record, sends a ticket back.
-// Tickets of later attempts lie in a queue of their own that goes first, so a job that lost a worker does not wait behind the whole backlog again.
+// A ticket in asynq wakes a worker up. It names a job and proves nothing: the claim takes the job whose turn it is, that one or another, or finds that nothing waits, and the ticket is
+// gone either way. So a ticket too many is harmless, one too few is what the reaper counts, and a worker with nothing to do looks for itself once a second: when tickets get lost, and when a
+// Redis that is full lets asynq deliver none. asynq's time-outs, retries, uniqueness, results and cancellation are not used; its handler answers nil for everything the record has
+// decided. Only a worker without a free slot, or older than the record, sends a ticket back.
+//
+// # Whose turn it is
+//
+// Each tenant has a lane, its queued jobs in order, and the tenants with a lane take turns, one job each; who has nothing waiting has no turn, and who comes has the last one. In a lane jobs
+// stand by their time of creation, moved by PriorityStep for each step of priority, so priority takes nothing from another tenant and no job waits for ever. A job that comes back goes first
+// in its lane and its tenant has the next turn: it has waited once. One that rests before its next attempt is in no lane until its ticket comes. A tenant with as many runs as its
+// quota allows is passed over. The claim is one script, O(log n) in the jobs and O(tenants passed over).
+//
+// Jobs made by the version before lanes stand in none until their ticket, or the reaper, puts them there; entries of jobs that its workers took are dropped when their turn comes.
 //
 // The attempt number is the fence. Progress, the keys of objects about to be written, the result: each is refused, as ErrStale, once another attempt was claimed or the job
 // has ended. The loser deletes what it wrote; what it could not delete is in the record as staged keys and becomes garbage, once at once and once more after
@@ -46,18 +55,18 @@
 //
 //	API dies after the record      the reaper sends the ticket
 //	worker dies                    its lease ends; attempt 2 begins within LeaseTTL + ReapEvery + the queue's pause; DeathsMax deaths end the job
-//	worker dies before the claim   the ticket is seen taken for a job that is still queued, twice, and a spare one is sent
+//	worker dies before the claim   an idle worker looks for itself; else two counts find too few tickets, and spare ones are sent
 //	worker freezes                 as if it died; when it wakes up its lease is lost and its commit stale
 //	worker drains                  running jobs finish within DrainTimeout or are handed back, uncharged
 //	out of memory, stall, lost device, passing fault    Requeue: a budget for each cause
 //	Redis restarts                 tickets and records are in its file; runs go on
-//	Redis is full                  creates are refused; runs end; nothing is half-written
-//	ticket lost or archived        the reaper looks for the tickets of the oldest queued jobs every 5 s
+//	Redis is full                  creates are refused from MemoryMaxRatio on; runs end, and waiting jobs begin although asynq is stopped; nothing is half-written
+//	ticket lost or archived        an idle worker looks for itself every second; the reaper counts tickets every 5 s
 //	message that cannot be read    logged, counted, dropped
 //	record of a newer version      left for a newer worker, its ticket comes back every few seconds
 //
 // # What costs what
 //
-// Every call of a request is O(log n) in the jobs stored: two round trips for Create, one for everything else. asynq's inspector is used by the reaper alone, on a bounded
-// number of jobs. Cluster mode is not supported: scripts build key names, and one queue is one slot in asynq anyway.
+// Every call of a request is O(log n) in the jobs stored: two round trips for Create, one for everything else; a job's place in the queue is also O(tenants that wait), of which a hundred are
+// looked at. asynq's inspector is not used. Cluster mode is not supported: scripts build key names, and one queue is one slot in asynq anyway.
 package jobs

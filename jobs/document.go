@@ -23,7 +23,7 @@ var (
 
 // put stores a document and returns its time of creation by the clock of Redis. The object key must be staged, and is staged no longer; ErrUnstaged
 // means that it was given up before, so that its object may be gone.
-func (s *Store) put(ctx context.Context, kind documentKind, tenant, id, objectKey string, doc any) (time.Time, error) {
+func (s *Store) put(ctx context.Context, kind documentKind, tenant, id, objectKey string, bytes int64, doc any) (time.Time, error) {
 	if !tenantPattern.MatchString(tenant) || !kind.pattern.MatchString(id) || !validKeys([]string{objectKey}) {
 		return time.Time{}, fmt.Errorf("jobs: put %s: %w", id, ErrInvalid)
 	}
@@ -31,7 +31,7 @@ func (s *Store) put(ctx context.Context, kind documentKind, tenant, id, objectKe
 	if err != nil {
 		return time.Time{}, fmt.Errorf("jobs: put %s: %w: %w", id, ErrInvalid, err)
 	}
-	created, err := s.evalWord(ctx, "put", kind.letter, id, tenant, text, objectKey)
+	created, err := s.evalWord(ctx, "put", kind.letter, id, tenant, text, objectKey, max(bytes, 0))
 	if err != nil {
 		return time.Time{}, err
 	}

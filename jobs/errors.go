@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 )
 
 // The sentinels of the room. Every error that leaves it can be told apart with errors.Is; the text of Redis or asynq is for logs alone.
@@ -16,8 +18,12 @@ var (
 	ErrStale = errors.New("the attempt no longer owns the job")
 	// ErrIdempotencyMismatch says that the idempotency key was used before for other fields.
 	ErrIdempotencyMismatch = errors.New("the idempotency key was used for another request")
-	// ErrQueueFull says that the pipeline has its maximum of queued jobs, or that Redis is nearly full.
+	// ErrQueueFull says that the pipeline has its maximum of queued jobs.
 	ErrQueueFull = errors.New("the queue is full")
+	// ErrMemoryFull says that Redis is nearly full, or full: what runs can end, and nothing new is taken.
+	ErrMemoryFull = errors.New("redis is nearly full")
+	// ErrQuota says that the caller has all that its key allows; a QuotaError says of what.
+	ErrQuota = errors.New("the key allows no more")
 	// ErrTooMany says that the tenant has as many things of this kind as it may.
 	ErrTooMany = errors.New("there are too many already")
 	// ErrUnstaged says that a staged key was given up before its record came; the object may be gone. Upload again.
@@ -48,10 +54,27 @@ var (
 	ErrDraining = errors.New("the worker is draining")
 )
 
+// QuotaError is an ErrQuota with what it is about.
+type QuotaError struct {
+	// Limit is one of QuotaNames, or "queue-age" for the configuration's QueueAgeMax.
+	Limit string
+	// RetryAfter is when the same request would be taken; zero when that depends on what else goes on, negative for never.
+	RetryAfter time.Duration
+}
+
+// Error names the limit.
+func (e *QuotaError) Error() string { return ErrQuota.Error() + ": " + e.Limit }
+
+// Is makes it an ErrQuota.
+func (e *QuotaError) Is(target error) bool { return target == ErrQuota }
+
 // unavailable translates an error of Redis, asynq or the network at the wall of this room.
 func unavailable(op string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("jobs: %s: %w", op, context.Canceled)
+	}
+	if strings.Contains(err.Error(), "OOM command not allowed") {
+		return fmt.Errorf("jobs: %s: %w: %w", op, ErrMemoryFull, ErrUnavailable)
 	}
 	return fmt.Errorf("jobs: %s: %w: %v", op, ErrUnavailable, err) // foreign errors end here on purpose
 }

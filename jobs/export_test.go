@@ -2,8 +2,11 @@ package jobs
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // The doors that tests need: cuts, clocks and single steps.
@@ -33,7 +36,7 @@ func (r *Reaper) Trust(ctx context.Context) error {
 	return err
 }
 
-// Claim claims a job without a consumer, as the ticket of an attempt would.
+// Claim claims without a consumer, as the ticket of an attempt would. It is an error that it was another job's turn.
 func (s *Store) Claim(ctx context.Context, pipeline, owner, id string, attempt int) (*Claim, error) {
 	cfg := ConsumerConfig{Pipeline: pipeline, Owner: owner}
 	c, err := s.NewConsumer(cfg, nil)
@@ -44,8 +47,30 @@ func (s *Store) Claim(ctx context.Context, pipeline, owner, id string, attempt i
 	if err != nil {
 		return nil, err
 	}
+	if claim.ID != id {
+		return nil, fmt.Errorf("it was the turn of %s, not of %s", claim.ID, id)
+	}
 	_, claim.cancel = context.WithCancelCause(ctx)
 	return claim, nil
+}
+
+// Next claims the job whose turn it is, without a ticket.
+func (s *Store) Next(ctx context.Context, pipeline string) (*Claim, error) {
+	c, err := s.NewConsumer(ConsumerConfig{Pipeline: pipeline, Owner: "next"}, nil)
+	if err != nil {
+		return nil, err
+	}
+	claim, err := c.claim(ctx, "", 0)
+	if err == nil {
+		_, claim.cancel = context.WithCancelCause(ctx)
+	}
+	return claim, err
+}
+
+// ClaimUnder makes one call of a claim under a nonce, as a client does that sends it again, and answers what came back.
+func (s *Store) ClaimUnder(ctx context.Context, pipeline, nonce string) (outcome, id string, err error) {
+	answer, err := s.evalList(ctx, "claim", "", 0, "again", ms(s.cfg.LeaseTTL), SchemaVersion, pipeline, nonce)
+	return word(answer, 0), word(answer, 1), err
 }
 
 // Pulse renews a claim once, with its progress, and says what the record answered.
@@ -103,3 +128,13 @@ func (c *Claim) Again() *Claim {
 	return &Claim{ID: c.ID, Attempt: c.Attempt, Job: c.Job, store: c.store, cancel: func(error) {}}
 }
 func (c *Claim) Store() *Store { return c.store }
+
+// SetRunningMax limits a tenant's runs, as a create under a limited key does.
+func (s *Store) SetRunningMax(ctx context.Context, tenant string, n int) error {
+	return s.rdb.HSet(ctx, s.key("running_max"), tenant, n).Err()
+}
+
+// Lease is a job's entry among the running ones.
+func Lease(id string, until time.Time) redis.Z {
+	return redis.Z{Score: float64(until.UnixMilli()), Member: id}
+}

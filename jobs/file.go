@@ -27,7 +27,7 @@ func ValidFileID(id string) bool { return filesKind.pattern.MatchString(id) }
 
 // PutFile stores the record of an uploaded file, whose key is staged no longer, and returns it with its time of creation.
 func (s *Store) PutFile(ctx context.Context, f FileRecord) (FileRecord, error) {
-	at, err := s.put(ctx, filesKind, f.Tenant, f.ID, f.Key, f)
+	at, err := s.put(ctx, filesKind, f.Tenant, f.ID, f.Key, f.SizeBytes, f)
 	f.CreatedAt = at
 	return f, err
 }

@@ -16,6 +16,32 @@ const (
 // Terminal says whether the state is never left again.
 func (s State) Terminal() bool { return s == StateCompleted || s == StateFailed }
 
+// Priority orders the jobs of one tenant among each other; it takes nothing from another tenant. Each step is worth PriorityStep of waiting, so that no job waits for ever.
+type Priority string
+
+// The priorities. An empty one is normal.
+const (
+	PriorityHigh   Priority = "high"
+	PriorityNormal Priority = "normal"
+	PriorityLow    Priority = "low"
+)
+
+func (p Priority) valid() bool {
+	return p == "" || p == PriorityHigh || p == PriorityNormal || p == PriorityLow
+}
+
+// offset is by how much later a job counts as made.
+func (p Priority) offset(step time.Duration) time.Duration {
+	switch p {
+	case PriorityHigh:
+		return -step
+	case PriorityLow:
+		return step
+	case PriorityNormal:
+	}
+	return 0
+}
+
 // Spec is what was asked for. It never changes after Create.
 type Spec struct {
 	// Pipeline is the pipeline that runs the job; Model is the name that the client used for it.
@@ -37,6 +63,8 @@ type Spec struct {
 	// Parameters are the contract's extension fields, Camera the scripted flight as JSON.
 	Parameters map[string]any `json:"parameters,omitempty"`
 	Camera     []byte         `json:"camera,omitempty"`
+	// Priority is the client's; empty is normal.
+	Priority Priority `json:"priority,omitempty"`
 	// ImageKey is the storage key of the reference picture (PNG, already of the video's size).
 	ImageKey string `json:"image_key,omitempty"`
 	// Source is the video that this one is made from.

@@ -5,6 +5,12 @@ package jobs
 //
 //	P:j:<job>            hash    the record (codec.go)
 //	P:q:<pipeline>       zset    queued jobs by creation time, in microseconds
+//	P:l:<pipeline>:<t>   zset    a tenant's lane: its queued jobs that may begin, by creation time and priority
+//	P:turns:<pipeline>   zset    tenants with a lane, by their turn
+//	P:n:<nonce>          string  "job attempt" that a claim began, for as long as its answer may be asked for again
+//	P:running_max        hash    tenant -> how many of its jobs may run; P:u:<tenant> is the set of those that do
+//	P:w:<key>            string  until when an API key's work so far would last at the rate of its quota
+//	P:stored             hash    tenant -> bytes of its files and videos
 //	P:r:<pipeline>       zset    running jobs by the end of their lease
 //	P:t:<tenant>         zset    a tenant's jobs, all of score 0, so by id
 //	P:pipelines          set     pipelines that ever had a job

@@ -18,6 +18,7 @@ type counters struct {
 	stale         *prometheus.CounterVec
 	refused       *prometheus.CounterVec
 	leaseLost     prometheus.Counter
+	unticketed    prometheus.Counter
 	renewErrors   prometheus.Counter
 	commitRetries prometheus.Counter
 	ticketErrors  prometheus.Counter
@@ -43,8 +44,9 @@ func newCounters() *counters {
 		reaped:        vec("reaped_total", "Attempts whose lease ran out, by the state their job went to.", "pipeline", "state"),
 		tickets:       vec("tickets_total", "Tickets taken from the queue: claimed, stale, busy, newer, undecodable, unknown_type, error.", "result"),
 		stale:         vec("stale_writes_total", "Writes refused because the attempt no longer owned its job.", "op"),
-		refused:       vec("refused_total", "Creates refused: queue, memory, rate.", "reason"),
+		refused:       vec("refused_total", "Creates refused: queue, memory, rate, queued, age, work, stored.", "reason"),
 		leaseLost:     one("lease_lost_total", "Runs stopped because another attempt owns their job."),
+		unticketed:    one("claims_without_ticket_total", "Jobs begun by a worker that looked for itself, because no ticket came."),
 		renewErrors:   one("renew_errors_total", "Renewals that Redis did not answer."),
 		commitRetries: one("commit_retries_total", "Commits tried again because Redis did not answer."),
 		ticketErrors:  one("ticket_errors_total", "Tickets that could not be sent with their record."),
@@ -58,7 +60,7 @@ func newCounters() *counters {
 }
 
 func (c *counters) all() []prometheus.Collector {
-	return []prometheus.Collector{c.created, c.ended, c.requeued, c.reaped, c.tickets, c.stale, c.refused, c.leaseLost, c.renewErrors, c.commitRetries, c.ticketErrors,
+	return []prometheus.Collector{c.created, c.ended, c.requeued, c.reaped, c.tickets, c.stale, c.refused, c.leaseLost, c.unticketed, c.renewErrors, c.commitRetries, c.ticketErrors,
 		c.outboxSent, c.reticketed, c.reapErrors, c.swept, c.deleted, c.epochs}
 }
 

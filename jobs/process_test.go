@@ -291,3 +291,58 @@ func TestFlush(t *testing.T) {
 	b.create(t, "alice")
 	within(t, started)
 }
+
+// A Redis that is full at 80 % refuses creates, and at 100 % even stops the queue that delivers tickets. Workers drain it all the same, and then it takes jobs again.
+func TestFullRedisDrains(t *testing.T) {
+	for name, percent := range map[string]int64{"above the ratio": 115, "above the limit": 95} {
+		t.Run(name, func(t *testing.T) {
+			server, err := devstack.StartRedis(t.Context(), t.TempDir(), devstack.RedisOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { server.Stop() })
+			ctx := t.Context()
+			cfg := quick()
+			cfg.LeaseTTL, cfg.RenewEvery = 3*time.Second, 500*time.Millisecond
+			b := setup(t, server.Addr, cfg)
+			b.reaper(t)
+			b.fill(t, 2000)
+			var ids []string
+			for range 20 {
+				ids = append(ids, b.create(t, "alice").ID)
+			}
+			if err := b.rdb.ConfigSet(ctx, "maxmemory", fmt.Sprint(usedMemory(t, b)*percent/100)).Err(); err != nil {
+				t.Fatal(err)
+			}
+			var refused error
+			eventually(t, func() bool {
+				_, _, refused = b.store.Create(ctx, jobs.CreateRequest{Tenant: "alice", Spec: spec("x")})
+				return refused != nil
+			})
+			if !errors.Is(refused, jobs.ErrMemoryFull) {
+				t.Errorf("refused with %v", refused)
+			}
+			eventually(t, func() bool {
+				_, err := b.store.AllowCreate(ctx, "local")
+				return errors.Is(err, jobs.ErrMemoryFull)
+			})
+			b.consume(t, jobs.ConsumerConfig{Slots: 4, LookInterval: 20 * time.Millisecond}, func(ctx context.Context, c *jobs.Claim) {
+				if err := c.Complete(context.WithoutCancel(ctx), jobs.Result{VideoKey: "v", Seconds: "4"}); err != nil {
+					t.Error(err)
+				}
+			})
+			eventually(t, func() bool {
+				counts, err := b.store.Counts(ctx, pipeline)
+				return err == nil && counts.Queued == 0 && counts.Running == 0
+			})
+			for _, id := range ids {
+				b.eventuallyState(t, id, "completed")
+			}
+			b.rdb.ConfigSet(ctx, "maxmemory", "0")
+			eventually(t, func() bool {
+				_, _, err := b.store.Create(ctx, jobs.CreateRequest{Tenant: "alice", Spec: spec("x")})
+				return err == nil
+			})
+		})
+	}
+}

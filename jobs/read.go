@@ -91,19 +91,17 @@ func (s *Store) List(ctx context.Context, tenant string, q ListQuery) (jobs []Jo
 	}
 }
 
-// QueuePosition is a queued job's place in its pipeline's queue, from 1; false when it does not wait.
+// QueuePosition is a queued job's place in its pipeline's queue, from 1, as tenants take turns: how many would begin until it does, counting itself, if nothing else happened; false when it
+// does not wait. With more than a hundred tenants waiting it is an estimate. Limits of running jobs are not looked at.
 func (s *Store) QueuePosition(ctx context.Context, job Job) (position int, queued bool, err error) {
 	if job.State != StateQueued {
 		return 0, false, nil
 	}
-	rank, err := s.rdb.ZRank(ctx, s.queuedKey(job.Spec.Pipeline), job.ID).Result()
-	if isNil(err) {
-		return 0, false, nil
-	}
+	answer, err := s.evalList(ctx, "place", job.ID, job.Spec.Pipeline, job.Tenant)
 	if err != nil {
-		return 0, false, unavailable("queue position "+job.ID, err)
+		return 0, false, err
 	}
-	return int(rank) + 1, true, nil
+	return int(number(answer, 0)), len(answer) > 0, nil
 }
 
 // Counts is what a pipeline has to do.

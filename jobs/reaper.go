@@ -21,8 +21,6 @@ const (
 	headSoon  = 2 * time.Second
 	headRows  = 100
 	headAge   = 3 * time.Second
-	// spareEvery is the pause between spare tickets for one job whose own is stuck.
-	spareEvery = 5 * time.Minute
 )
 
 // reaper is one process's view. Any number may run; a lock lets one of them work.
@@ -38,13 +36,13 @@ type reaper struct {
 	quietUntil time.Time
 	// headNext is when to look for lost tickets.
 	headNext time.Time
-	// taken are, by pipeline, the tickets that the last look found taken by a worker.
-	taken map[string]map[string]bool
+	// short is, by pipeline, by how many tickets the last look found fewer than jobs that wait.
+	short map[string]int64
 	down  bool
 }
 
 func (s *Store) newReaper() *reaper {
-	return &reaper{store: s, owner: newID("", time.Now()), now: time.Now, taken: map[string]map[string]bool{}}
+	return &reaper{store: s, owner: newID("", time.Now()), now: time.Now, short: map[string]int64{}}
 }
 
 // RunReaper mends, until ctx ends, what crashes leave: leases that ran out, tickets that were never sent or got lost, jobs that waited too long, expired records.
@@ -206,44 +204,36 @@ func (r *reaper) outbox(ctx context.Context) error {
 	})
 }
 
-// heads looks for the tickets of the jobs that wait longest. One that is gone or dead is sent anew; so is one that was with a worker on two looks while its job stayed queued: that
-// worker died between taking and claiming. A ticket too many is harmless, one too few is a job that never runs.
+// heads looks for lost tickets: when two looks find fewer of them than jobs that have waited a while, the difference is sent anew. Any ticket wakes a worker up for any job, so it is their
+// number that counts; one too many is harmless. Looking for themselves, workers find such jobs too, but only while they have nothing to do.
 func (r *reaper) heads(ctx context.Context, pipeline string) error {
 	s := r.store
 	answer, err := s.evalList(ctx, "head", pipeline, headRows, ms(headAge))
 	if err != nil {
 		return err
 	}
-	taken := map[string]bool{}
-	for i := 0; i+1 < len(answer); i += 2 {
-		id := word(answer, i)
+	waiting, err := s.tickets.waiting(ctx, pipeline)
+	if err != nil {
+		return err
+	}
+	before, short := r.short[pipeline], max(0, number(answer, 0)-waiting)
+	r.short[pipeline] = short
+	if short > 0 {
+		r.headNext = r.now().Add(headSoon)
+	}
+	spares := min(before, short)
+	if spares > 0 {
+		s.log.WarnContext(ctx, "tickets lost; sent anew", "pipeline", pipeline, "tickets", spares)
+	}
+	for i := 1; i+1 < len(answer) && spares > 0; i, spares = i+2, spares-1 {
 		attempt, err := strconv.Atoi(word(answer, i+1))
 		if err != nil {
 			return unavailable("head", err)
 		}
-		state, err := s.tickets.state(pipeline, id, attempt)
-		if err != nil {
-			return err
-		}
-		suffix := ""
-		switch {
-		case state == ticketTaken && !r.taken[pipeline][ticketID(id, attempt)]:
-			taken[ticketID(id, attempt)] = true
-			continue
-		case state == ticketTaken, state == ticketDead:
-			suffix = ":" + strconv.FormatInt(r.clock/spareEvery.Milliseconds(), 36)
-		case state == ticketThere:
-			continue
-		}
-		s.log.WarnContext(ctx, "ticket lost; sent anew", "job_id", id, "attempt", attempt)
 		s.metrics.reticketed.Inc()
-		if err := s.tickets.send(ctx, pipeline, id, attempt, 0, suffix); err != nil {
+		if err := s.tickets.send(ctx, pipeline, word(answer, i), attempt, 0, ":"+strconv.FormatInt(r.clock, 36)); err != nil {
 			return err
 		}
-	}
-	r.taken[pipeline] = taken
-	if len(taken) > 0 {
-		r.headNext = r.now().Add(headSoon)
 	}
 	return nil
 }

@@ -38,6 +38,6 @@ func (s *Store) Rebuild(ctx context.Context, m RecordManifest) (made bool, err e
 		started = fmt.Sprint(m.StartedAt.UnixMilli())
 	}
 	outcome, err := s.evalWord(ctx, "rebuild", m.ID, m.Tenant, m.Spec.Pipeline, spec, SchemaVersion, m.Attempt, m.CreatedAt.UnixMilli(), started,
-		m.CompletedAt.UnixMilli(), m.CompletedAt.Add(s.cfg.RetentionTTL).UnixMilli(), result, kept, m.Spec.ImageKey)
+		m.CompletedAt.UnixMilli(), m.CompletedAt.Add(s.cfg.RetentionTTL).UnixMilli(), result, kept, m.Spec.ImageKey, max(m.Result.SizeBytes, 0))
 	return outcome == "made", err
 }

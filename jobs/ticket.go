@@ -23,18 +23,17 @@ const ticketLife = 30 * 24 * time.Hour
 // ticketRetries is asynq's own budget. Ours are in the record; zero would let asynq archive a message that never ran.
 const ticketRetries = 25
 
-// tickets is the queue: a ticket wakes a worker up for one attempt of one job, and proves nothing. asynq ends here.
+// tickets is the queue: a ticket wakes a worker up, which then takes the job whose turn it is, and proves nothing. asynq ends here.
 type tickets struct {
-	prefix    string
-	rdb       Client
-	client    *asynq.Client
-	inspector *asynq.Inspector
+	prefix string
+	rdb    Client
+	client *asynq.Client
 	// undecodable counts messages of the queue that it could not read.
 	undecodable func()
 }
 
 func newTickets(prefix string, rdb Client, undecodable func()) *tickets {
-	return &tickets{prefix: prefix, rdb: rdb, undecodable: undecodable, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb)}
+	return &tickets{prefix: prefix, rdb: rdb, undecodable: undecodable, client: asynq.NewClientFromRedisClient(rdb)}
 }
 
 // queue names the asynq queue of a pipeline's first attempts, and again of its later ones, which go first: their jobs have waited once already.
@@ -81,40 +80,26 @@ func parseTicket(payload []byte) (id string, attempt int, err error) {
 	return id, attempt, nil
 }
 
-// ticketState is where a ticket stands in asynq.
-type ticketState int
-
-const (
-	ticketThere ticketState = iota
-	// ticketTaken says that a worker took it out of the queue; seen twice for a job that is still queued, that worker died.
-	ticketTaken
-	// ticketGone says that nothing will wake a worker up.
-	ticketGone
-	// ticketDead says that asynq keeps it without ever delivering it.
-	ticketDead
-)
-
-// state looks a ticket up. It is for the reaper alone: too slow for requests.
-func (t *tickets) state(pipeline, id string, attempt int) (ticketState, error) {
-	info, err := t.inspector.GetTaskInfo(t.queueFor(pipeline, attempt), ticketID(id, attempt))
-	switch {
-	case errors.Is(err, asynq.ErrTaskNotFound), errors.Is(err, asynq.ErrQueueNotFound):
-		return ticketGone, nil
-	case err != nil:
-		return 0, unavailable("look for ticket "+id, err)
-	}
-	switch info.State {
-	case asynq.TaskStateActive:
-		return ticketTaken, nil
-	case asynq.TaskStateArchived, asynq.TaskStateCompleted:
-		return ticketDead, nil
-	default:
-		return ticketThere, nil
-	}
-}
-
 // depth is how many messages of a pipeline the queue holds.
 type depth struct{ pending, active, leased int64 }
+
+// waiting is how many tickets of a pipeline wait to be delivered, now or after a rest.
+func (t *tickets) waiting(ctx context.Context, pipeline string) (int64, error) {
+	pipe := t.rdb.Pipeline()
+	var lengths []interface{ Val() int64 }
+	for _, queue := range []string{t.queue(pipeline), t.again(pipeline)} {
+		list := "asynq:{" + queue + "}:"
+		lengths = append(lengths, pipe.LLen(ctx, list+"pending"), pipe.ZCard(ctx, list+"scheduled"), pipe.ZCard(ctx, list+"retry"))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return 0, unavailable("count tickets", err)
+	}
+	var n int64
+	for _, l := range lengths {
+		n += l.Val()
+	}
+	return n, nil
+}
 
 // depth reads the lengths of the queue's lists, in one round trip. The queue's own statistics are not used: they scan.
 func (t *tickets) depth(ctx context.Context, pipeline string) (depth, error) {

@@ -199,6 +199,27 @@ func (e PoolMemberStatus) Valid() bool {
 	}
 }
 
+// Defines values for Priority.
+const (
+	PriorityHigh   Priority = "high"
+	PriorityLow    Priority = "low"
+	PriorityNormal Priority = "normal"
+)
+
+// Valid indicates whether the value is a known member of the Priority enum.
+func (e Priority) Valid() bool {
+	switch e {
+	case PriorityHigh:
+		return true
+	case PriorityLow:
+		return true
+	case PriorityNormal:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ReadyReason.
 const (
 	ReadyReasonProgram  ReadyReason = "program"
@@ -760,6 +781,9 @@ type PoolSummary struct {
 	ReplicaDeviceIds         [][]string `json:"replica_device_ids"`
 }
 
+// Priority Extension: orders the videos of one tenant among each other; normal where absent. A step is worth minutes of waiting, so none waits for ever.
+type Priority string
+
 // QueueCounts defines model for QueueCounts.
 type QueueCounts struct {
 	Pending    int64 `json:"pending"`
@@ -1103,6 +1127,9 @@ type Video struct {
 
 	// PeakMemoryMb Extension, when completed and known.
 	PeakMemoryMb *float64 `json:"peak_memory_mb,omitempty"`
+
+	// Priority Extension: orders the videos of one tenant among each other; normal where absent. A step is worth minutes of waiting, so none waits for ever.
+	Priority *Priority `json:"priority,omitempty"`
 
 	// Progress 100 only when completed.
 	Progress int     `json:"progress"`

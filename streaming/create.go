@@ -19,6 +19,8 @@ type CreateRequest struct {
 	// Room is the media room's name, random and never used before; the caller makes the room before it tells anybody. Empty takes "tf-world-" and the id.
 	Room string
 	Spec Spec
+	// SessionsMax is the number of the tenant's sessions at which this one is refused, in place of SessionsPerTenantMax; 0 leaves it at that.
+	SessionsMax int
 }
 
 var (
@@ -87,8 +89,12 @@ func (s *Store) Create(ctx context.Context, r CreateRequest) (Session, error) {
 	if r.Spec.Delivery == DeliveryLossless {
 		idle = 0
 	}
+	tenantMax := s.cfg.SessionsPerTenantMax
+	if r.SessionsMax > 0 {
+		tenantMax = r.SessionsMax
+	}
 	list, err := s.evalList(ctx, "create", r.ID, r.Tenant, r.Spec.Pipeline, spec, r.Room, ms(max(timeout, time.Millisecond)), s.cfg.QueueMax,
-		s.cfg.SessionsPerTenantMax, ms(s.cfg.QueueTimeout), ms(s.cfg.LeaseTTL), ms(s.cfg.PipelineTTL), ms(idle))
+		tenantMax, ms(s.cfg.QueueTimeout), ms(s.cfg.LeaseTTL), ms(s.cfg.PipelineTTL), ms(idle))
 	if err != nil {
 		return Session{}, err
 	}

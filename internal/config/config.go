@@ -10,6 +10,7 @@ type Config struct {
 	Redis   Redis   `key:"redis"`
 	Storage Storage `key:"storage"`
 	Jobs    Jobs    `key:"jobs"`
+	Quotas  Quotas  `key:"quotas"`
 	Worker  Worker  `key:"worker"`
 	LiveKit LiveKit `key:"livekit"`
 	Stream  Stream  `key:"stream"`
@@ -72,6 +73,16 @@ type Jobs struct {
 	Retention    time.Duration `key:"retention" flag:"retention" doc:"How long a finished video is kept; it is gone at its expires_at."`
 	QueuedMax    int           `key:"queued_max" flag:"queued-max" doc:"Jobs that may wait for one pipeline; more are refused with 429."`
 	QueueTimeout time.Duration `key:"queue_timeout" doc:"How long a job may wait before it fails with queue_timeout."`
+	QueueAgeMax  time.Duration `key:"queue_age_max" doc:"How long a tenant's next job may have waited before more of its jobs are refused with 429; 0 sets no limit."`
+	PriorityStep time.Duration `key:"priority_step" doc:"Waiting that one step of priority is worth: a job goes before those of its tenant with the next higher one that come this much later."`
+}
+
+// Quotas are what a key may do that has no limits of its own (telefuser keys set).
+type Quotas struct {
+	Queued                  int `key:"queued" doc:"Jobs of a tenant that may wait; 0 sets no limit, here and below."`
+	Running                 int `key:"running" doc:"Jobs of a tenant that may run at a time; more wait."`
+	MegapixelSecondsPerHour int `key:"megapixel_seconds_per_hour" doc:"Work that a key may ask for in an hour: width x height x seconds / 1000000, at least 1 a job."`
+	StoredBytes             int `key:"stored_bytes" doc:"Bytes of a tenant's files and videos at which more are refused."`
 }
 
 // Worker is one worker process.
@@ -127,7 +138,7 @@ func Default() Config {
 		HTTP:    HTTP{Host: "127.0.0.1", Port: 8000, Auth: "keys", ShutdownGrace: 5 * time.Second},
 		Redis:   Redis{URL: "redis://127.0.0.1:6379/0", Prefix: "tf"},
 		Storage: Storage{Driver: "file", S3: S3{Region: "us-east-1", PathStyle: true, Checksums: "when_supported"}},
-		Jobs:    Jobs{LeaseTTL: 10 * time.Second, Retention: 7 * 24 * time.Hour, QueuedMax: 100_000, QueueTimeout: 24 * time.Hour},
+		Jobs:    Jobs{LeaseTTL: 10 * time.Second, Retention: 7 * 24 * time.Hour, QueuedMax: 100_000, QueueTimeout: 24 * time.Hour, PriorityStep: 10 * time.Minute},
 		Worker: Worker{NumReplicas: 1, Grace: 30 * time.Second, StallTimeout: 60 * time.Second, LoadTimeout: 10 * time.Minute,
 			RunTimeout: time.Hour, FFmpeg: "ffmpeg"},
 		LiveKit: LiveKit{TokenTTL: 10 * time.Minute},

@@ -10,6 +10,9 @@ local function record_key(id) return P .. ':j:' .. id end
 local function queued_key(pipeline) return P .. ':q:' .. pipeline end
 local function running_key(pipeline) return P .. ':r:' .. pipeline end
 local function tenant_key(tenant) return P .. ':t:' .. tenant end
+local function lane_key(pipeline, tenant) return P .. ':l:' .. pipeline .. ':' .. tenant end
+local function turns_key(pipeline) return P .. ':turns:' .. pipeline end
+local function limited_key(tenant) return P .. ':u:' .. tenant end
 local outbox_key = P .. ':outbox'
 local expiry_key = P .. ':expiry'
 
@@ -31,11 +34,45 @@ local function toss_attempt(id, keys, zombie_ms)
   toss(id, keys, now + zombie_ms)
 end
 
--- unqueue takes a job out of everything that leads to a run.
-local function unqueue(id, pipeline, attempt)
+-- to_back gives a tenant the last turn.
+local function to_back(pipeline, tenant)
+  local last = redis.call('ZREVRANGE', turns_key(pipeline), 0, 0, 'WITHSCORES')
+  redis.call('ZADD', turns_key(pipeline), int((tonumber(last[2]) or 0) + 1), tenant)
+end
+
+-- enlane lets a queued job wait for its tenant's turn. One that ran before goes first in its lane, and its tenant has the next turn: it has waited once already.
+local AGAIN_US = 1e15
+local function enlane(id, pipeline, tenant, attempt, offset)
+  local score = (tonumber(redis.call('ZSCORE', queued_key(pipeline), id)) or now_us) + (tonumber(offset) or 0)
+  if attempt ~= '0' then
+    score = score - AGAIN_US
+    local first = redis.call('ZRANGE', turns_key(pipeline), 0, 0, 'WITHSCORES')
+    if first[1] ~= tenant then redis.call('ZADD', turns_key(pipeline), int((tonumber(first[2]) or 1) - 1), tenant) end
+  elseif not redis.call('ZSCORE', turns_key(pipeline), tenant) then
+    to_back(pipeline, tenant)
+  end
+  redis.call('ZADD', lane_key(pipeline, tenant), int(score), id)
+end
+
+-- unlane takes a job out of its lane, and its tenant's turn with the last one.
+local function unlane(id, pipeline, tenant)
+  redis.call('ZREM', lane_key(pipeline, tenant), id)
+  if redis.call('EXISTS', lane_key(pipeline, tenant)) == 0 then redis.call('ZREM', turns_key(pipeline), tenant) end
+end
+
+-- store_more counts bytes that a tenant has in the artifact store; the record that owns them remembers how many it added.
+local function store_more(tenant, bytes)
+  bytes = tonumber(bytes) or 0
+  if bytes ~= 0 and redis.call('HINCRBY', P .. ':stored', tenant, int(bytes)) <= 0 then redis.call('HDEL', P .. ':stored', tenant) end
+end
+
+-- unqueue takes a job out of everything that leads to a run or counts as one.
+local function unqueue(id, pipeline, tenant, attempt)
   redis.call('ZREM', queued_key(pipeline), id)
   redis.call('ZREM', running_key(pipeline), id)
   redis.call('ZREM', outbox_key, id .. ':' .. attempt)
+  redis.call('SREM', limited_key(tenant), id)
+  unlane(id, pipeline, tenant)
 end
 
 -- The keys of webhooks: an endpoint, what it has to send by the time it is due, and one delivery, which is one event for one endpoint.
@@ -87,8 +124,8 @@ local function fail(id, retention_ms, zombie_ms, code, message)
   local f = redis.call('HMGET', key, 'p', 'a', 'sk', 's', 't')
   redis.call('HSET', key, 's', 'failed', 'fin', int(now), 'exp', int(now + retention_ms), 'ec', code, 'em', message)
   redis.call('HINCRBY', key, 'r', 1)
-  redis.call('HDEL', key, 'own', 'ph', 'sk')
-  unqueue(id, f[1], f[2])
+  redis.call('HDEL', key, 'own', 'ph', 'sk', 'du')
+  unqueue(id, f[1], f[5], f[2])
   redis.call('ZADD', expiry_key, int(now + retention_ms), id)
   if f[4] == 'in_progress' then toss_attempt(id, f[3], zombie_ms) else toss(id, f[3], now) end
   count(code == 'cancelled' and 'cancelled' or 'failed')
@@ -96,16 +133,18 @@ local function fail(id, retention_ms, zombie_ms, code, message)
   changed(id)
 end
 
--- requeue puts a running job back, for a new attempt. The outbox holds it until its ticket is out, which is not before due.
+-- requeue puts a running job back, for a new attempt. The outbox holds it until its ticket is out, which is not before due; nor is its turn.
 local function requeue(id, zombie_ms, due)
   local key = record_key(id)
-  local f = redis.call('HMGET', key, 'p', 'a', 'sk', 'c')
+  local f = redis.call('HMGET', key, 'p', 'a', 'sk', 'c', 't', 'y')
   redis.call('HSET', key, 's', 'queued', 'qa', int(now), 'pr', 0)
   redis.call('HINCRBY', key, 'r', 1)
   redis.call('HDEL', key, 'own', 'ph', 'sk', 'st')
   redis.call('ZREM', running_key(f[1]), id)
+  redis.call('SREM', limited_key(f[5]), id)
   redis.call('ZADD', queued_key(f[1]), int(tonumber(f[4]) * 1000), id)
   redis.call('ZADD', outbox_key, int(due), id .. ':' .. f[2])
+  if due > now then redis.call('HSET', key, 'du', int(due)) else enlane(id, f[1], f[5], f[2], f[6]) end
   toss_attempt(id, f[3], zombie_ms)
   changed(id)
 end
@@ -113,11 +152,12 @@ end
 -- forget removes a record and every trace of it but its objects, which become garbage.
 local function forget(id, zombie_ms)
   local key = record_key(id)
-  local f = redis.call('HMGET', key, 'p', 't', 'a', 's', 'sk', 'ik')
+  local f = redis.call('HMGET', key, 'p', 't', 'a', 's', 'sk', 'ik', 'b')
   redis.call('DEL', key)
   redis.call('ZREM', tenant_key(f[2]), id)
   redis.call('ZREM', expiry_key, id)
-  unqueue(id, f[1], f[3])
+  unqueue(id, f[1], f[2], f[3])
+  store_more(f[2], -(tonumber(f[7]) or 0))
   if f[4] == 'in_progress' then
     toss_attempt(id, f[5], zombie_ms)
     stop(id)

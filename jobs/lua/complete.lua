@@ -1,5 +1,5 @@
 -- complete: the attempt's result becomes the job's. What the attempt staged and does not keep becomes garbage.
--- ARGV: id attempt result kept_keys retention_ms
+-- ARGV: id attempt result kept_keys retention_ms bytes
 local id = ARGV[1]
 local key = record_key(id)
 if not owns(id, ARGV[2]) then
@@ -18,6 +18,9 @@ redis.call('HSET', key, 's', 'completed', 'pr', 100, 'res', ARGV[3], 'sk', ARGV[
 redis.call('HINCRBY', key, 'r', 1)
 redis.call('HDEL', key, 'own', 'ph')
 redis.call('ZREM', running_key(f[1]), id)
+redis.call('SREM', limited_key(f[3]), id)
+redis.call('HSET', key, 'b', ARGV[6])
+store_more(f[3], ARGV[6])
 redis.call('ZADD', expiry_key, int(expires), id)
 count('completed')
 announce(f[3], 'video.completed', id)
