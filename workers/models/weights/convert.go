@@ -2,7 +2,10 @@ package weights
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
+	"runtime"
+	"sync"
 
 	"telefuser/workers/kernels"
 )
@@ -10,19 +13,50 @@ import (
 // convert writes elements of a file as a backend's F32 or BF16. Both slices hold the same
 // number of elements; bf16 is rounded to the nearest, ties to even.
 func convert(dst []byte, d kernels.DType, src []byte, t Type) {
-	if t.same(d) {
+	switch {
+	case t.same(d):
 		copy(dst, src)
-		return
-	}
-	step, size := t.Bytes(), d.Bytes()
-	for i := range len(src) / step {
-		v := element(src[i*step:], t)
-		if d == kernels.F32 {
-			binary.LittleEndian.PutUint32(dst[i*size:], math.Float32bits(v))
-		} else {
-			binary.LittleEndian.PutUint16(dst[i*size:], kernels.BF16FromFloat(float64(v)))
+	case t == BF16: // to F32
+		for ; len(src) >= 2 && len(dst) >= 4; src, dst = src[2:], dst[4:] {
+			binary.LittleEndian.PutUint32(dst, uint32(binary.LittleEndian.Uint16(src))<<16)
+		}
+	case t == F32: // to BF16
+		for ; len(src) >= 4 && len(dst) >= 2; src, dst = src[4:], dst[2:] {
+			binary.LittleEndian.PutUint16(dst, narrow(math.Float32frombits(binary.LittleEndian.Uint32(src))))
+		}
+	case d == kernels.F32:
+		for ; len(src) >= 2 && len(dst) >= 4; src, dst = src[2:], dst[4:] {
+			binary.LittleEndian.PutUint32(dst, math.Float32bits(halfToFloat(binary.LittleEndian.Uint16(src))))
+		}
+	default:
+		for ; len(src) >= 2 && len(dst) >= 2; src, dst = src[2:], dst[2:] {
+			binary.LittleEndian.PutUint16(dst, narrow(halfToFloat(binary.LittleEndian.Uint16(src))))
 		}
 	}
+}
+
+// narrow rounds to the nearest bf16, as kernels.BF16FromFloat does.
+func narrow(v float32) uint16 {
+	b := math.Float32bits(v)
+	if v != v {
+		return uint16(b>>16) | 0x40
+	}
+	return uint16((b + 0x7fff + b>>16&1) >> 16)
+}
+
+// spread does n elements on all processors, in stretches that begin at multiples of four.
+func spread(n int, part func(from, to int) error) error {
+	const least = 1 << 16 // elements that are worth a goroutine
+	workers := max(min(runtime.GOMAXPROCS(0), n/least), 1)
+	each := ((n+workers-1)/workers + 3) / 4 * 4
+	failed := make([]error, workers)
+	var wg sync.WaitGroup
+	for w := 1; w < workers; w++ {
+		wg.Go(func() { failed[w] = part(min(w*each, n), min((w+1)*each, n)) })
+	}
+	failed[0] = part(0, min(each, n))
+	wg.Wait()
+	return errors.Join(failed...)
 }
 
 // element reads one element of a readable type; all of them are exact in float32.

@@ -61,7 +61,7 @@ func (s *Set) draw(dst []byte, d kernels.DType, p Parameter, from int) error {
 		if p.Centre != 0 { // else -0 stays what it is on other backends
 			v += p.Centre
 		}
-		b := kernels.BF16FromFloat(float64(v))
+		b := narrow(v)
 		if d == kernels.BF16 {
 			binary.LittleEndian.PutUint16(dst[2*i:], b)
 		} else {

@@ -22,7 +22,7 @@ type tensor struct {
 }
 
 // encode is a safetensors file with these tensors, sorted by name.
-func encode(t *testing.T, all map[string]tensor) []byte {
+func encode(t testing.TB, all map[string]tensor) []byte {
 	t.Helper()
 	header, data := map[string]any{"__metadata__": map[string]string{"format": "pt"}}, []byte(nil)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -42,7 +42,7 @@ func frame(header []byte) []byte {
 	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
 }
 
-func writeFile(t *testing.T, path string, data []byte) {
+func writeFile(t testing.TB, path string, data []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)

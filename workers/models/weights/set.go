@@ -138,13 +138,16 @@ func (s *Set) Bytes(dst []byte, d kernels.DType, name string, from int) error {
 	if from < 0 || len(dst)%d.Bytes() != 0 || n > all-from {
 		return fmt.Errorf("%w: %s has %d elements, not %d from %d on", ErrUnknown, name, all, n, from)
 	}
-	if s.Random() {
-		return s.draw(dst, d, p, from)
-	}
 	e := s.stored[name]
-	size := e.Type.Bytes()
-	convert(dst, d, e.file.Data(e.Entry)[from*size:(from+n)*size], e.Type)
-	return nil
+	out, in := d.Bytes(), e.Type.Bytes()
+	return spread(n, func(a, b int) error {
+		part := dst[a*out : b*out]
+		if s.Random() {
+			return s.draw(part, d, p, from+a)
+		}
+		convert(part, d, e.file.Data(e.Entry)[(from+a)*in:(from+b)*in], e.Type)
+		return nil
+	})
 }
 
 // Floats is a whole tensor as float32, in the order of its shape.

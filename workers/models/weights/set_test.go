@@ -191,3 +191,39 @@ func TestTensorsReachABackendInPieces(t *testing.T) {
 		}
 	}
 }
+
+// TestAllProcessorsGiveWhatOneDoes reads a tensor that is large enough for several goroutines, whole and element by element.
+func TestAllProcessorsGiveWhatOneDoes(t *testing.T) {
+	const n = 5<<16 + 1
+	data := make([]byte, 4*n)
+	for i := range n {
+		binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(float32(i)*1.001))
+	}
+	binary.LittleEndian.PutUint32(data[40:], 0x7f800001) // no number, whose low bits must not make it infinite
+	path := filepath.Join(t.TempDir(), "x.safetensors")
+	writeFile(t, path, encode(t, map[string]tensor{"v": {weights.F32, []int{n}, data}}))
+	b := weights.Blueprint{Model: "toy", Parameters: []weights.Parameter{{Name: "v", Shape: []int{n}, Sigma: 1}}}
+	stored, err := weights.Load(path, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stored.Close()
+	for _, s := range []*weights.Set{stored, weights.Random(5, b)} {
+		whole, one := make([]byte, 2*n), make([]byte, 2)
+		if err := s.Bytes(whole, kernels.BF16, "v", 0); err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < n; i += 32 { // the last one too
+			if err := s.Bytes(one, kernels.BF16, "v", i); err != nil || !bytes.Equal(one, whole[2*i:2*i+2]) {
+				t.Fatalf("%s: element %d is %x, want %x (%v)", s.Origin(), i, whole[2*i:2*i+2], one, err)
+			}
+			v := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+			if got, want := binary.LittleEndian.Uint16(one), kernels.BF16FromFloat(float64(v)); s == stored && got != want {
+				t.Fatalf("element %d is %#x, want %#x", i, got, want)
+			}
+		}
+		if err := s.Bytes(one, kernels.BF16, "v", 10); err != nil || s == stored && binary.LittleEndian.Uint16(one) != 0x7fc0 {
+			t.Errorf("no number became %x: %v", one, err)
+		}
+	}
+}

@@ -79,6 +79,12 @@ func trees(t *testing.T) map[string]func(dir string) int {
 			rest(dir)
 			return 5
 		},
+		"diffusers with an index of one": func(dir string) int {
+			writeFile(t, filepath.Join(dir, "model_index.json"), []byte(`{"_class_name":"WanPipeline","transformer_2":[null,null]}`))
+			network(dir, "transformer/diffusion_pytorch_model.safetensors", toyDiT, dit)
+			rest(dir)
+			return 4
+		},
 		"tiny-world with a configuration": func(dir string) int {
 			network(dir, "dit.safetensors", `{"dit":`+toyDiT+`,"vae":`+toyVAE+`}`, dit)
 			network(dir, "vae.safetensors", "", vae)
