@@ -1,6 +1,7 @@
 """The networks of package wan in plain PyTorch, whole clips and one matrix at a time, to make golden files with.
 
-    python reference.py golden .            makes golden_world.safetensors from weights that a seed gives, as package weights makes them
+    python reference.py golden .            makes golden_world.safetensors and golden_film.safetensors from weights that a seed gives, as
+                                            package weights makes them
     python reference.py roll VAE DIT OUT    runs a model of tiny-world's shape over 10 chunks with scripted keys
 
 It needs torch and numpy and nothing else, and runs on the processor in float32.
@@ -219,19 +220,22 @@ class DiT:
         return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(1)
 
     def step(self, z, given, sigma, rays, frames, text, cache):
-        """z [T, z, H, W], given [T, 4 + z, H, W]; cache [(frame numbers, k, v)] by layer; answers the flow and this chunk's keys and values"""
+        """z [T, z, H, W], given [T, 4 + z, H, W] or None, rays [L, 1536] or None, cache [(k, v)] by layer of earlier chunks; answers the
+        flow and this chunk's keys and values"""
         t, _, H, W = z.shape
         h, w, d = H // 2, W // 2, self.dim
         norm = lambda x: F.layer_norm(x, (d,), None, None, 1e-6)
-        x = F.conv2d(torch.cat([z, given], 1), self.w.get('patch_embedding.weight', d, z.shape[1] + given.shape[1], 1, 2, 2)[:, :, 0],
+        x = z if given is None else torch.cat([z, given], 1)
+        x = F.conv2d(x, self.w.get('patch_embedding.weight', d, x.shape[1], 1, 2, 2)[:, :, 0],
                      self.w.get('patch_embedding.bias', d), stride=2).flatten(2).transpose(1, 2).reshape(-1, d)
         half = self.freq // 2
         a = 1000 * sigma * torch.exp(-math.log(10000) * torch.arange(half).double() / half)
         e = torch.cat([a.cos(), a.sin()]).float()
         e = self.linear('time_embedding.2', F.silu(self.linear('time_embedding.0', e, d)), d)
         times = self.linear('time_projection.1', F.silu(e), 6 * d).view(6, d)
-        camera = self.linear('patch_embedding_wancamctrl', rays, d)
-        camera = camera + self.linear('c2ws_hidden_states_layer2', F.silu(self.linear('c2ws_hidden_states_layer1', camera, d)), d)
+        if rays is not None:
+            camera = self.linear('patch_embedding_wancamctrl', rays, d)
+            camera = camera + self.linear('c2ws_hidden_states_layer2', F.silu(self.linear('c2ws_hidden_states_layer1', camera, d)), d)
         ctx = self.w.get('prompts', self.prompts, self.text_len, self.text_dim)[text]
         ctx = self.linear('text_embedding.2', F.gelu(self.linear('text_embedding.0', ctx, d), approximate='tanh'), d)
         made = []
@@ -245,8 +249,9 @@ class DiT:
             made.append((k, v))
             K, V = torch.cat([c[i][0] for c in cache] + [k]), torch.cat([c[i][1] for c in cache] + [v])
             x = x + m[2] * self.linear(n + '.self_attn.o', self.attend(q, K, V), d)
-            c = self.linear(n + '.cam_injector_layer2', F.silu(self.linear(n + '.cam_injector_layer1', camera, d)), d) + camera
-            x = (1 + self.linear(n + '.cam_scale_layer', c, d)) * x + self.linear(n + '.cam_shift_layer', c, d)
+            if rays is not None:
+                c = self.linear(n + '.cam_injector_layer2', F.silu(self.linear(n + '.cam_injector_layer1', camera, d)), d) + camera
+                x = (1 + self.linear(n + '.cam_scale_layer', c, d)) * x + self.linear(n + '.cam_shift_layer', c, d)
             y = norm(x) * self.w.get(n + '.norm3.weight', d) + self.w.get(n + '.norm3.bias', d)
             y = self.attend(self.rms(n + '.cross_attn.norm_q', self.linear(n + '.cross_attn.q', y, d)),
                             self.rms(n + '.cross_attn.norm_k', self.linear(n + '.cross_attn.k', ctx, d)), self.linear(n + '.cross_attn.v', ctx, d))
@@ -341,6 +346,37 @@ def roll(vae, dit, picture, text, chunks, seed, shift=5):
     return torch.cat(out), given
 
 
+def unipc(flow, x, sigmas):
+    """second order, bh2, on clean latents, whole-numbered times; flow(x, sigma)"""
+    lam = lambda s: math.log(1 - s) - math.log(s) if s > 0 else math.inf
+    clean, order, before = [], 0, None
+    for i in range(len(sigmas) - 1):
+        s = sigmas[i]
+        m = x - s * flow(x, math.trunc(1000 * s) / 1000)
+        if i > 0:      # correct the step that led here
+            p = sigmas[i - 1]
+            h = lam(s) - lam(p)
+            phi = math.expm1(-h)
+            x = s / p * before - (1 - s) * phi * clean[-1]
+            if order == 1:
+                x = x - (1 - s) * phi * 0.5 * (m - clean[-1])
+            else:
+                r = (lam(sigmas[i - 2]) - lam(p)) / h
+                k = phi / -h - 1
+                b = np.array([k / phi, (k / -h - 0.5) * 2 / phi])
+                c = np.linalg.solve(np.array([[1, 1], [r, 1]]), b)
+                x = x - (1 - s) * phi * (c[0] * (clean[-2] - clean[-1]) / r + c[1] * (m - clean[-1]))
+        clean.append(m)
+        order = min(2, i + 1, len(sigmas) - 1 - i)
+        before, n = x, sigmas[i + 1]
+        h = lam(n) - lam(s)
+        phi = math.expm1(-h)
+        x = n / s * x - (1 - n) * phi * m
+        if order == 2:
+            x = x - (1 - n) * phi * 0.5 * (clean[-2] - m) / ((lam(sigmas[i - 1]) - lam(s)) / h)
+    return x
+
+
 def stripes(W, H):
     """a first picture that every language can draw: -1..1 in steps of 1/64"""
     y, x = np.meshgrid(np.arange(H), np.arange(W), indexing='ij')
@@ -363,6 +399,22 @@ def golden(folder):
         'condition': last(given), 'latents': last(latents), 'frames': last(frames[[0, 1, 2, 3, 4, 12, 13, 28, 29, 60, 92]]).bfloat16()})
 
 
+def film(folder):
+    """a whole video at once, without camera and picture, led by one text and away from another"""
+    dit = DiT(Seeded(13), 128, 64, 2, 1, 16, 4, 3, freq=32)
+    x = seeded(9, 0, 0, 3, 16, 4, 8)
+    frames = torch.arange(3)
+
+    def flow(x, sigma):
+        a, b = (dit.step(x, None, sigma, None, frames, text, [])[0] for text in (1, 0))
+        return b + 5 * (a - b)
+    sigmas = [5 * s / (1 + 4 * s) for s in (0.999 * (1 - i / 6) for i in range(6))] + [0]
+    euler = x
+    for a, b in zip(sigmas, sigmas[1:]):
+        euler = euler + (b - a) * flow(euler, a)
+    save(f'{folder}/golden_film.safetensors', {'unipc': last(unipc(flow, x, sigmas)), 'euler': last(euler)})
+
+
 def shared(vae, dit, out):
     """tiny-world: the first latents exactly, the frames as bytes in a raw file"""
     latents, given = roll(VAE(Stored(vae), 16, [1, 2, 4, 4]), DiT(Stored(dit), 256, 768, 6, 2, 64, 8, 9), stripes(160, 96), 0, 10, 7)
@@ -371,4 +423,8 @@ def shared(vae, dit, out):
 
 
 if __name__ == '__main__':
-    golden(sys.argv[2]) if sys.argv[1] == 'golden' else shared(*sys.argv[2:5])
+    if sys.argv[1] == 'golden':
+        golden(sys.argv[2])
+        film(sys.argv[2])
+    else:
+        shared(*sys.argv[2:5])
