@@ -67,14 +67,15 @@ func (c *CPU) pack(slot int, src Tensor, at, columns, k, stride int) panels {
 	all := p.groups()
 	c.each(len(all), func(w *scratch, i int) {
 		for j := 0; j < all[i].width; j += 8 {
-			first := min(all[i].column+j, columns-1) // a group's last columns may all be zeros
+			first := min(all[i].column+j, columns-1) // a group's last eight may all lie beyond
 			c.packEight(w, p, all[i], j, src.offset(at+first*stride), k, stride)
 		}
 	})
 	return p
 }
 
-// packEight turns eight rows into eight columns of a group, from its column j on; rows beyond the last are zeros.
+// packEight turns eight rows into eight columns of a group, from its column j on. Columns beyond the
+// last hold anything: nobody reads their sums.
 func (c *CPU) packEight(w *scratch, p panels, g group, j int, src Tensor, k, stride int) {
 	const eight = 8
 	dst := view[uint32](p.data[g.column*p.units*4:])[j : p.units*g.width]
@@ -85,13 +86,8 @@ func (c *CPU) packEight(w *scratch, p panels, g group, j int, src Tensor, k, str
 		return
 	}
 	buffer := w.bytes(0, eight*p.units*4)
-	for r := range eight {
-		part := buffer[r*p.units*4:][:p.units*4]
-		if r < count {
-			c.stage(p.level, part, src, r*stride, k)
-		} else {
-			clear(part)
-		}
+	for r := range count {
+		c.stage(p.level, buffer[r*p.units*4:], src, r*stride, k)
 	}
 	c.level.Transpose(dst, g.width, view[uint32](buffer), p.units, p.units)
 }

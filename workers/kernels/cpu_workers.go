@@ -80,11 +80,19 @@ func (c *CPU) loadRow(t Tensor, at, n int, buffer []float32) []float32 {
 	return buffer[:n]
 }
 
-// storeRow rounds into a tensor at an offset, bf16 or f32.
-func (c *CPU) storeRow(t Tensor, at int, v []float32) {
+// target is where a row of n elements at an offset is computed: in place where the tensor is f32, else in a buffer.
+func target(t Tensor, at, n int, buffer []float32) []float32 {
 	if t.Type == F32 {
-		copy(view[float32](t.Host)[at:], v)
-		return
+		return view[float32](t.Host)[at : at+n]
 	}
-	c.level.Narrow(view[uint16](t.Host)[at:at+len(v)], v)
+	return buffer[:n]
+}
+
+// storeRow rounds a row into a tensor at an offset, bf16 or f32; a target in place is there already.
+func (c *CPU) storeRow(t Tensor, at int, v []float32) {
+	if t.Type == BF16 {
+		c.level.Narrow(view[uint16](t.Host)[at:at+len(v)], v)
+	} else if dst := view[float32](t.Host)[at:]; len(v) > 0 && &dst[0] != &v[0] {
+		copy(dst, v)
+	}
 }

@@ -224,21 +224,21 @@ func gemmCases(quick bool) []Case {
 
 func attentionCases(quick bool) []Case {
 	var all []Case
-	shapes := [][3]int{{1, 16, 1}, {100, 128, 2}, {128, 144, 1}, {129, 512, 3}, {300, 400, 2}, {64, 1200, 1}, {300, 3008, 3}} // the last: keys shared by several blocks
+	shapes := [][3]int{{1, 16, 1}, {100, 128, 2}, {128, 144, 1}, {129, 512, 3}, {300, 400, 2}, {64, 1200, 1}, {300, 3008, 3}} // the last: keys shared by several blocks of a GPU
 	if quick {
 		shapes = [][3]int{{129, 272, 2}, {129, 3008, 3}}
 	}
 	for _, z := range shapes {
 		q, k, h := z[0], z[1], z[2]
 		d := h * kernels.HeadDim
-		name := fmt.Sprintf("%dx%dx%d", q, k, h)
+		name, shared := fmt.Sprintf("%dx%dx%d", q, k, h), k > 3000
 		for _, odd := range []int{0, 5} {
-			all = append(all, Case{Name: fmt.Sprintf("attention/bf16/%s-%d", name, odd), Build: func(s *Side) kernels.Op {
+			all = append(all, Case{Name: fmt.Sprintf("attention/bf16/%s-%d", name, odd), Heavy: shared, Build: func(s *Side) kernels.Op {
 				return kernels.Attention{Q: s.Strided(bf16, 1, q, d, 3*d), K: s.Normal(bf16, 1, k+8, d), V: s.Normal(bf16, 1, k+8, d),
 					O: s.Out(RoundBF16, bf16, d+8, q, d), Keys: k - odd, Scale: 0.1, ValueScale: 1}
 			}})
 		}
-		all = append(all, Case{Name: "attention/e4m3/" + name, Build: func(s *Side) kernels.Op {
+		all = append(all, Case{Name: "attention/e4m3/" + name, Heavy: shared, Build: func(s *Side) kernels.Op {
 			return kernels.Attention{Q: s.Strided(e4m3, 2, q, d, 3*d), K: s.Normal(e4m3, 2, k+8, d), V: s.Normal(e4m3, 2, d, k+32),
 				O: s.Out(ProbE4M3, bf16, d+8, q, d), Keys: k, Scale: 0.025, ValueScale: 0.5}
 		}})

@@ -34,6 +34,8 @@ func floatCases(quick bool) []Case {
 		}}, Case{Name: fmt.Sprintf("gemm/f32/gate+residual/%dx%dx%d", m, n, k), Build: func(s *Side) kernels.Op {
 			x := s.Update(RoundF32, f32, 1, m, n, n)
 			return kernels.Gemm{A: s.Normal(f32, 1, m, k), B: s.Normal(f32, 1, n, k), D: x, Residual: x, Gate: s.Normal(f32, 1, n)}
+		}}, Case{Name: fmt.Sprintf("gemm/bf16/residual_rows/%dx%dx%d", m, n, k), Build: func(s *Side) kernels.Op {
+			return kernels.Gemm{A: s.Normal(bf16, 1, m, k), B: s.Normal(bf16, 1, n, k), D: s.Out(RoundBF16, bf16, n+8, m, n), Residual: s.Strided(bf16, 1, m, n, n+16)}
 		}})
 	}
 	return append(all, floatConvolutions(quick)...)
@@ -81,6 +83,7 @@ func floatConvolutions(quick bool) []Case {
 	shapes := []shape{
 		{3, 5, 7, 16, 16, 3, 3, 3, 2, 1, 1}, {2, 9, 13, 8, 48, 1, 3, 3, 0, 1, 1}, {4, 3, 5, 24, 3, 3, 3, 3, 0, 1, 1}, {5, 4, 4, 16, 40, 3, 1, 1, 1, 2, 1},
 		{2, 6, 10, 16, 16, 1, 2, 2, 0, 1, 2}, {2, 8, 6, 8, 24, 1, 3, 3, 0, 1, 2}, {1, 3, 3, 40, 16, 1, 1, 1, 0, 1, 1}, {2, 30, 34, 8, 8, 1, 3, 3, 0, 1, 1},
+		{3, 41, 21, 8, 16, 1, 3, 3, 0, 1, 2}, // several rows of a stride at once
 	}
 	if quick {
 		shapes = shapes[:1]
