@@ -34,6 +34,17 @@
 	BYTE $0x52; \
 	BYTE $(0xC0 + ((d)&7)*8 + ((r)&7))
 
+// The same with pairs of Z24 and of one unit in memory, at R8 + base, R8 to R11, and scale 1 or 2
+// times R12, or none: scale holds the SIB byte's upper bits, none is 64 where there is no R12.
+#define DPBF16AT(d, base, scale, none) \
+	BYTE $0x62; \
+	BYTE $(0x02 + ((((d)>>3)&1)^1)*128 + (none) + ((((d)>>4)&1)^1)*16); \
+	BYTE $0x3E; \
+	BYTE $0x50; \
+	BYTE $0x52; \
+	BYTE $(0x04 + ((d)&7)*8); \
+	BYTE $(0x20 + (scale) + (base))
+
 // func tile6x16(t *Tile)
 TEXT ·tile6x16(SB), NOSPLIT, $0-8
 	BEGIN
@@ -104,20 +115,20 @@ unit:
 	VZEROUPPER
 	RET
 
-// The twelve rows of a unit; ROW adds one.
+// The twelve rows of a unit; ROW adds one, whose place it is told in two ways.
 #define UNIT \
-	ROW((R8), Z26, 26, Z0, 0, Z1, 1); \
-	ROW((R8)(R12*1), Z27, 27, Z2, 2, Z3, 3); \
-	ROW((R8)(R12*2), Z28, 28, Z4, 4, Z5, 5); \
-	ROW((R9), Z29, 29, Z6, 6, Z7, 7); \
-	ROW((R9)(R12*1), Z26, 26, Z8, 8, Z9, 9); \
-	ROW((R9)(R12*2), Z27, 27, Z10, 10, Z11, 11); \
-	ROW((R10), Z28, 28, Z12, 12, Z13, 13); \
-	ROW((R10)(R12*1), Z29, 29, Z14, 14, Z15, 15); \
-	ROW((R10)(R12*2), Z26, 26, Z16, 16, Z17, 17); \
-	ROW((R11), Z27, 27, Z18, 18, Z19, 19); \
-	ROW((R11)(R12*1), Z28, 28, Z20, 20, Z21, 21); \
-	ROW((R11)(R12*2), Z29, 29, Z22, 22, Z23, 23); \
+	ROW((R8), 0, 0, 64, Z26, 26, Z0, 0, Z1, 1); \
+	ROW((R8)(R12*1), 0, 0, 0, Z27, 27, Z2, 2, Z3, 3); \
+	ROW((R8)(R12*2), 0, 0x40, 0, Z28, 28, Z4, 4, Z5, 5); \
+	ROW((R9), 1, 0, 64, Z29, 29, Z6, 6, Z7, 7); \
+	ROW((R9)(R12*1), 1, 0, 0, Z26, 26, Z8, 8, Z9, 9); \
+	ROW((R9)(R12*2), 1, 0x40, 0, Z27, 27, Z10, 10, Z11, 11); \
+	ROW((R10), 2, 0, 64, Z28, 28, Z12, 12, Z13, 13); \
+	ROW((R10)(R12*1), 2, 0, 0, Z29, 29, Z14, 14, Z15, 15); \
+	ROW((R10)(R12*2), 2, 0x40, 0, Z26, 26, Z16, 16, Z17, 17); \
+	ROW((R11), 3, 0, 64, Z27, 27, Z18, 18, Z19, 19); \
+	ROW((R11)(R12*1), 3, 0, 0, Z28, 28, Z20, 20, Z21, 21); \
+	ROW((R11)(R12*2), 3, 0x40, 0, Z29, 29, Z22, 22, Z23, 23); \
 	ADDQ $4, R8; \
 	ADDQ $4, R9; \
 	ADDQ $4, R10; \
@@ -208,7 +219,7 @@ unit:
 	STORE16(Z22); \
 	VZEROUPPER
 
-#define ROW(at, zb, nb, z0, n0, z1, n1) \
+#define ROW(at, base, scale, none, zb, nb, z0, n0, z1, n1) \
 	VBROADCASTSS at, zb; \
 	VFMADD231PS Z24, zb, z0; \
 	VFMADD231PS Z25, zb, z1
@@ -233,7 +244,7 @@ unit:
 	RET
 
 #undef ROW
-#define ROW(at, zb, nb, z0, n0, z1, n1) \
+#define ROW(at, base, scale, none, zb, nb, z0, n0, z1, n1) \
 	VFMADD231PS.BCST at, Z24, z0
 
 // func tile12x16(t *Tile)
@@ -255,7 +266,7 @@ unit:
 	RET
 
 #undef ROW
-#define ROW(at, zb, nb, z0, n0, z1, n1) \
+#define ROW(at, base, scale, none, zb, nb, z0, n0, z1, n1) \
 	VBROADCASTSS at, zb; \
 	DPBF16(n0, nb, 24); \
 	DPBF16(n1, nb, 25)
@@ -280,9 +291,8 @@ unit:
 	RET
 
 #undef ROW
-#define ROW(at, zb, nb, z0, n0, z1, n1) \
-	VBROADCASTSS at, zb; \
-	DPBF16(n0, nb, 24)
+#define ROW(at, base, scale, none, zb, nb, z0, n0, z1, n1) \
+	DPBF16AT(n0, base, scale, none)
 
 // func tilePairs12x16(t *Tile)
 TEXT ·tilePairs12x16(SB), NOSPLIT, $0-8
