@@ -174,7 +174,10 @@ func decodeURLEncoded(body io.Reader) (*fields, error) {
 	return f, nil
 }
 
-// stallReader gives the connection a new deadline with every read, so that a client may be slow but not silent. The deadline of the
+// uploadBytesPerSecondMin is what a body must bring on average, beside one stall time: a byte now and then keeps a connection for nothing.
+const uploadBytesPerSecondMin = 1 << 10
+
+// stallReader gives the connection a new deadline with every read, so that a client may be slow but neither silent nor next to it. The deadline of the
 // answer moves along, because HTTP/2 would end a stream at it although nothing is written yet.
 type stallReader struct {
 	body  io.Reader
@@ -183,6 +186,9 @@ type stallReader struct {
 	end   time.Time
 	set   time.Time
 	ended bool
+	// received is how many bytes came, waited how long they were waited for. What else takes time is not the client's fault.
+	received int64
+	waited   time.Duration
 }
 
 func newStallReader(c echo.Context, stall, total time.Duration) *stallReader {
@@ -192,7 +198,8 @@ func newStallReader(c echo.Context, stall, total time.Duration) *stallReader {
 // Read moves the deadline on, at most ten times a stall time.
 func (r *stallReader) Read(p []byte) (int, error) {
 	if now := time.Now(); now.Sub(r.set) > r.stall/10 {
-		deadline := now.Add(r.stall)
+		spare := time.Duration(r.received)*time.Second/uploadBytesPerSecondMin - r.waited
+		deadline := now.Add(r.stall + min(0, spare))
 		if deadline.After(r.end) {
 			deadline = r.end
 		}
@@ -200,7 +207,9 @@ func (r *stallReader) Read(p []byte) (int, error) {
 		_ = r.conn.SetReadDeadline(deadline) // a writer without a connection, as in tests, has no deadlines
 		r.set = now
 	}
+	began := time.Now()
 	n, err := r.body.Read(p)
+	r.received, r.waited = r.received+int64(n), r.waited+time.Since(began)
 	r.ended = r.ended || errors.Is(err, io.EOF)
 	return n, err
 }

@@ -174,6 +174,52 @@ func TestStalledUploadsEnd(t *testing.T) {
 	}
 }
 
+// A body that brings a byte now and then is no better than one that brings none, and one that is slow but moves is served.
+func TestSlowUploads(t *testing.T) {
+	const stall = 300 * time.Millisecond
+	s := newStack(t, func(in *setup) { in.api.StallTimeout = stall })
+	const picture = 4 << 10
+	body := `{"prompt":"slow","metadata":{"k":"` + strings.Repeat("x", 500) + `"}` + strings.Repeat(" ", picture) + "}"
+	for name, c := range map[string]struct{ bytes, status int }{"a byte": {1, 408}, "enough": {256, 200}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_, _ = fmt.Fprintf(conn, "POST /v1/videos HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(body))
+			stop := make(chan struct{})
+			defer close(stop)
+			go func() {
+				tick := time.NewTicker(50 * time.Millisecond)
+				defer tick.Stop()
+				for rest := body; rest != ""; {
+					n := min(c.bytes, len(rest))
+					if _, err := io.WriteString(conn, rest[:n]); err != nil {
+						return
+					}
+					rest = rest[n:]
+					select {
+					case <-tick.C:
+					case <-stop:
+						return
+					}
+				}
+			}()
+			_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if text, _ := io.ReadAll(res.Body); res.StatusCode != c.status {
+				t.Errorf("%d %s", res.StatusCode, text)
+			}
+		})
+	}
+}
+
 // brokenStore does its work until it is told to fail or to panic.
 type brokenStore struct {
 	api.Store
