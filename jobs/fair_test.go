@@ -97,6 +97,32 @@ func TestWhatComesBackGoesFirst(t *testing.T) {
 	})
 }
 
+// That a job came back counts for more than its tenant's priorities.
+func TestWhatComesBackGoesBeforeItsBetters(t *testing.T) {
+	each(t, jobs.Config{}, func(t *testing.T, b *bundle) {
+		low, high := spec("low"), spec("high")
+		low.Priority, high.Priority = jobs.PriorityLow, jobs.PriorityHigh
+		create := func(s jobs.Spec) {
+			t.Helper()
+			if _, _, err := b.store.Create(t.Context(), jobs.CreateRequest{Tenant: "a", Spec: s}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		create(low)
+		claim, err := b.store.Next(t.Context(), pipeline)
+		if err != nil {
+			t.Fatal(err)
+		}
+		create(high)
+		if _, err := claim.Requeue(t.Context(), jobs.CauseDraining); err != nil {
+			t.Fatal(err)
+		}
+		if _, id := b.next(t); id != claim.ID {
+			t.Error("a job of high priority came before the one that had come back")
+		}
+	})
+}
+
 // Priority orders one tenant's jobs and no other's; a step of waiting makes up for a step of priority.
 func TestPriority(t *testing.T) {
 	each(t, jobs.Config{PriorityStep: 300 * time.Millisecond}, func(t *testing.T, b *bundle) {
