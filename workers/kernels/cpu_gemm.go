@@ -86,7 +86,9 @@ func (o Gemm) dots(c *CPU, initial []float32) {
 		c.level.Widen(a[i*k:][:k], view[uint16](o.A.Host)[i*o.A.Stride[0]:][:k])
 	}
 	e := newEpilogue(c, o)
-	c.rows(n, k, func(w *scratch, from, to int) {
+	const step = 16 // columns, so that functions meet them in the same lanes wherever the work is cut
+	c.rows(n/step, step*k, func(w *scratch, from, to int) {
+		from, to = from*step, to*step
 		sums := w.floats(slotSums, to-from)
 		for i := range m {
 			for j := range sums {
