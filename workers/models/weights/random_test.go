@@ -2,6 +2,7 @@ package weights_test
 
 import (
 	"bytes"
+	"hash/fnv"
 	"math"
 	"testing"
 
@@ -41,6 +42,24 @@ func TestRandomValuesAreTheSameWhateverTheOrder(t *testing.T) {
 				t.Fatalf("%s: element %d is %g as float, %g as bf16", p.Name, i, v, x.Get(i))
 			}
 		}
+	}
+}
+
+// TestRandomValuesAreThoseOfTheNoise holds a set to the operation that makes the same values on a GPU.
+func TestRandomValuesAreThoseOfTheNoise(t *testing.T) {
+	b := weights.Blueprint{Model: "toy", Parameters: []weights.Parameter{{Name: "blocks.0.q.weight", Shape: []int{30, 11}, Sigma: 0.3}}}
+	h := fnv.New64a()
+	h.Write([]byte("blocks.0.q.weight"))
+	want, err := kernels.Reference{}.New(kernels.BF16, 330)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (kernels.Reference{}).Run(kernels.Noise{Y: want, Seed: 42, Stream: h.Sum64(), Sigma: 0.3}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := weights.Random(42, b).Tensor(kernels.Reference{}, kernels.BF16, "blocks.0.q.weight")
+	if err != nil || !bytes.Equal(got.Host, want.Host) {
+		t.Errorf("the values differ: %v", err)
 	}
 }
 

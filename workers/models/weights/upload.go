@@ -32,8 +32,8 @@ func (s *Set) Tensor(b kernels.Backend, d kernels.DType, name string, shape ...i
 	if err != nil {
 		return kernels.Tensor{}, fmt.Errorf("weights: %s: %w", name, err)
 	}
-	if s.Random() && s.byName[name].Centre == 0 && d == kernels.BF16 {
-		if err := b.Run(s.noise(x, s.byName[name], 0)); err != nil { // made where it is used
+	if s.Random() && s.byName[name].Centre == 0 && d == kernels.BF16 && x.Dev != 0 { // made where it is used
+		if err := b.Run(s.noise(x, s.byName[name], 0)); err != nil {
 			return kernels.Tensor{}, fmt.Errorf("weights: %s: %w", name, err)
 		}
 		return x, nil
