@@ -7,7 +7,7 @@ export TELEFUSER_TOOLS ?= $(TOOLS)
 export CGO_ENABLED ?= 0
 
 # Tests of media in real time and of whole topologies have the processors to themselves: a media server that gets none for seconds is no test.
-REALTIME := telefuser/(streaming/livekit|internal/bench/viewer|internal/e2e)
+REALTIME := telefuser/(streaming/livekit|internal/bench/viewer|internal/e2e|internal/faults)
 
 .PHONY: help demo dev test race lint bench build cross tools deps-run deps-test aiperf vuln clean
 
@@ -46,6 +46,14 @@ test: deps-test tools tools-live sdks ## Run every test that needs no GPU
 .PHONY: faults-live
 faults-live: deps-test tools-live ## Run the faults of live sessions, and the one-minute workload, at full length
 	@LIVE_LONG=1 $(GO) test -count=1 -timeout 30m -v -run TestLive ./internal/e2e
+
+.PHONY: faults
+faults: deps-test tools ## Break every part of the service and every cable between them; ten minutes at most
+	@$(GO) test -count=1 -timeout 20m -v ./internal/faults -faults=full
+
+.PHONY: faults-long
+faults-long: deps-test tools tools-live ## The same with 10,000 jobs and 60 random faults, other clocks, and broken builds that must be found
+	@$(GO) test -count=1 -timeout 6h -v ./internal/faults -faults=long
 
 lint: $(TOOLS)/golangci-lint ## Check style
 	@$(GO) mod tidy -diff

@@ -44,6 +44,7 @@ var rooms = []room{
 	{"internal/kernelbench", []string{"workers/gpu", "workers/kernels"}},
 	{"internal/devstack", nil},
 	{"internal/e2e", nil},
+	{"internal/faults", nil},
 	{"internal/arch", nil},
 	{"cmd", []string{"*"}},
 }

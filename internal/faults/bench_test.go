@@ -1,0 +1,378 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"telefuser/internal/devstack"
+)
+
+const (
+	// bucket is the S3 bucket of every bench.
+	bucket = "videos"
+	// readyTimeout bounds the start of anything, jobTimeout the way of one small job on a busy machine with room for attempts that are lost.
+	readyTimeout = 60 * time.Second
+	jobTimeout   = 120 * time.Second
+	// benchLease is how long a claim is trusted on a bench, unless the flag says otherwise.
+	benchLease = 3 * time.Second
+)
+
+// options shape a bench; the zero value is two APIs and two workers.
+type options struct {
+	// workers is how many there are: 2.
+	workers int
+	// apiArgs and workerArgs come on top of what the bench sets itself.
+	apiArgs    []string
+	workerArgs []string
+	// program is the binary: the one of this tree.
+	program string
+}
+
+// bench is the production topology in small, every cable of it in our hands.
+type bench struct {
+	// t is the test that works with it now.
+	t       *testing.T
+	opts    options
+	dir     string
+	redis   *devstack.Redis
+	s3      *devstack.S3Server
+	gate    *gate
+	rdb     *redis.Client
+	apis    []*node
+	workers []*node
+	ledger  *ledger
+	keys    atomic.Int64
+}
+
+// node is one place for a process of ours: its cables, its log, and the process that runs there now.
+type node struct {
+	*process
+	name  string
+	redis *link
+	s3    *link
+	log   *output
+	args  []string
+	env   []string
+	// client speaks to it, where it is an API.
+	client *client
+}
+
+// startBench runs the topology until the test ends. It skips the test where a server is not installed, and says how to get it.
+func startBench(t *testing.T, o options) *bench {
+	t.Helper()
+	if o.workers == 0 {
+		o.workers = 2
+	}
+	if o.program == "" {
+		o.program = program(t)
+	}
+	b := &bench{t: t, opts: o, dir: shortDir(t)}
+	b.startServers()
+	for i := range 2 {
+		b.apis = append(b.apis, b.newAPI(i))
+	}
+	for i := range o.workers {
+		b.workers = append(b.workers, b.newWorker(i))
+	}
+	b.ledger = newLedger([]*client{b.apis[0].client, b.apis[1].client})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); b.ledger.run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+		for _, n := range b.nodes() {
+			if n.process != nil {
+				n.kill()
+			}
+		}
+	})
+	for _, n := range b.nodes() {
+		b.start(n)
+	}
+	b.awaitReady()
+	b.awaitWorkers(o.workers)
+	return b
+}
+
+// nodes are all places, APIs first.
+func (b *bench) nodes() []*node { return append(append([]*node{}, b.apis...), b.workers...) }
+
+func (b *bench) startServers() {
+	b.t.Helper()
+	var err error
+	b.redis, err = devstack.StartRedis(b.t.Context(), filepath.Join(b.dir, "redis"), devstack.RedisOptions{AppendFsync: "always"})
+	b.must(err)
+	b.t.Cleanup(b.redis.Kill)
+	b.s3, err = devstack.StartVersityGW(b.t.Context(), b.bucketsDir())
+	b.must(err)
+	b.t.Cleanup(b.s3.Kill)
+	b.must(b.s3.AddBucket(bucket))
+	b.gate = startGate(b.t, b.s3.Endpoint)
+	b.rdb = redis.NewClient(&redis.Options{Addr: b.redis.Addr, MaxRetries: 5})
+	b.t.Cleanup(func() { _ = b.rdb.Close() })
+}
+
+// must ends the test where the bench itself does not work, and skips it where a program is not installed.
+func (b *bench) must(err error) {
+	b.t.Helper()
+	if errors.Is(err, devstack.ErrNoTool) {
+		b.t.Skip(err)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) bucketsDir() string { return filepath.Join(b.dir, "s3") }
+
+func (b *bench) newNode(name string) *node {
+	n := &node{name: name, redis: startLink(b.t, b.redis.Addr), s3: startLink(b.t, b.gate.addr), log: &output{}}
+	n.env = []string{
+		"TELEFUSER_REDIS_URL=redis://" + n.redis.addr + "/0",
+		"TELEFUSER_STORAGE_DRIVER=s3",
+		"TELEFUSER_STORAGE_S3_BUCKET=" + bucket,
+		"TELEFUSER_STORAGE_S3_ENDPOINT=http://" + n.s3.addr,
+		"TELEFUSER_STORAGE_S3_ACCESS_KEY=" + b.s3.AccessKey,
+		"TELEFUSER_STORAGE_S3_SECRET_KEY=" + b.s3.SecretKey,
+		"TELEFUSER_HTTP_AUTH=off",
+		"TELEFUSER_JOBS_LEASE_TTL=" + lease.String(),
+		"TELEFUSER_MODELS_DEFAULT=scripted",
+		"TELEFUSER_DATA_DIR=" + filepath.Join(b.dir, name),
+	}
+	b.t.Cleanup(func() {
+		if b.t.Failed() {
+			b.t.Logf("%s wrote at last:\n%s", n.name, n.log.remarkable(3000))
+		}
+	})
+	return n
+}
+
+func (b *bench) newAPI(i int) *node {
+	b.t.Helper()
+	n := b.newNode("api" + strconv.Itoa(i))
+	port := freePort(b.t)
+	n.client = newClient("http://127.0.0.1:" + strconv.Itoa(port))
+	n.args = append([]string{"serve", "--port", strconv.Itoa(port), "--shutdown-grace", "1s"}, b.opts.apiArgs...)
+	return n
+}
+
+func (b *bench) newWorker(i int) *node {
+	b.t.Helper()
+	n := b.newNode("worker" + strconv.Itoa(i))
+	n.args = append([]string{"worker", "scripted", "--fault-dir", filepath.Join(b.dir, n.name), "--grace", "20s", "--debug-addr", "127.0.0.1:" + strconv.Itoa(freePort(b.t))},
+		b.opts.workerArgs...)
+	b.must(os.MkdirAll(filepath.Join(b.dir, n.name), 0o700))
+	return n
+}
+
+// start starts the process of a place that has none, with further arguments for this one alone.
+func (b *bench) start(n *node, more ...string) {
+	b.t.Helper()
+	p, err := launch(n.name, b.opts.program, append(append([]string{}, n.args...), more...), n.env, b.dir, n.log)
+	b.must(err)
+	n.process = p
+}
+
+// restart replaces a process that is gone or is to go: killed, and started again.
+func (b *bench) restart(n *node, more ...string) {
+	b.t.Helper()
+	n.kill()
+	b.start(n, more...)
+}
+
+// awaitReady waits until both APIs say that they are ready.
+func (b *bench) awaitReady() {
+	b.t.Helper()
+	for _, n := range b.apis {
+		waitFor(b.t, readyTimeout, n.name+" to be ready", func() bool {
+			if n.ended() {
+				b.t.Fatalf("%s ended:\n%s", n.name, n.log.remarkable(3000))
+			}
+			return n.client.ready(b.t.Context()) == nil
+		})
+	}
+}
+
+// awaitWorkers waits until so many workers have an engine and take jobs.
+func (b *bench) awaitWorkers(want int) {
+	b.t.Helper()
+	waitFor(b.t, readyTimeout, strconv.Itoa(want)+" workers to take jobs", func() bool {
+		ready := 0
+		for _, w := range b.workers {
+			if !w.ended() && b.metric(w, "telefuser_worker_ready_slots") == 1 {
+				ready++
+			}
+		}
+		return ready >= want
+	})
+}
+
+// work hands the bench to a test: whole, whatever the test before left behind.
+func (b *bench) work(t *testing.T) {
+	t.Helper()
+	b.t = t
+	b.gate.set(nil)
+	for _, n := range b.nodes() {
+		n.redis.heal()
+		n.s3.heal()
+	}
+	for pid, restart := range map[int]func(context.Context) error{b.redis.PID(): b.redis.Restart, b.s3.PID(): b.s3.Restart} {
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+		if syscall.Kill(pid, 0) != nil {
+			b.must(restart(context.Background()))
+		}
+	}
+	b.must(b.rdb.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	for _, n := range b.nodes() {
+		_ = n.cmd.Process.Signal(syscall.SIGCONT)
+		if n.ended() {
+			b.start(n)
+		}
+	}
+	b.awaitReady()
+	b.awaitWorkers(len(b.workers))
+}
+
+// ctx is the context of the test that works with the bench.
+func (b *bench) ctx() context.Context { return b.t.Context() }
+
+// freePort answers a loopback port that is free at this moment.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// shortDir is a temporary directory whose path leaves room for the name of a Unix socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "tf-") //nolint:usetesting // t.TempDir puts the test's whole name into the path
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// Engines of killed workers may write their last while the folder goes.
+		if !holdsWithin(5*time.Second, func() bool { return os.RemoveAll(dir) == nil }) {
+			t.Errorf("temporary directory %s stays", dir)
+		}
+	})
+	return dir
+}
+
+// create makes a video through any API, as a client that comes again with its key until it is answered, and notes it.
+func (b *bench) create(f fields, want ...string) *story {
+	b.t.Helper()
+	s, err := b.tryCreate(f, want...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
+// tryCreate is create for those who may not end the test. A refusal that is not polite is an objection.
+func (b *bench) tryCreate(f fields, want ...string) (*story, error) {
+	n := b.keys.Add(1)
+	header := keyHeader(fmt.Sprintf("bench-%d", n))
+	var v video
+	var err error
+	turn := int(n)
+	accepted := holdsWithin(jobTimeout, func() bool {
+		turn++
+		v, err = b.apis[turn%2].client.post(context.Background(), f, header)
+		if status := statusOf(err); status != 0 && !refusedPolitely(err) {
+			b.ledger.objection("create: %v", err)
+		}
+		return err == nil
+	})
+	if !accepted {
+		return nil, fmt.Errorf("create: %w", err)
+	}
+	words, _ := f["prompt"].(string)
+	return b.ledger.accept(v, words, want...), nil
+}
+
+// delete deletes a video through an API. One that is refused must be there as before.
+func (b *bench) delete(c *client, s *story) error {
+	b.ledger.remove(s.id)
+	err := c.delete(b.ctx(), s.id)
+	if err != nil {
+		b.ledger.keep(s.id)
+	}
+	return err
+}
+
+// await waits until a video has ended, and answers it.
+func (b *bench) await(s *story) video {
+	b.t.Helper()
+	var end *video
+	waitFor(b.t, jobTimeout, s.id+" ("+s.words+") to end", func() bool {
+		b.ledger.mu.Lock()
+		defer b.ledger.mu.Unlock()
+		end = s.end
+		return end != nil
+	})
+	return *end
+}
+
+// progress waits until a video is under way at the progress.
+func (b *bench) progress(s *story, atLeast int) {
+	b.t.Helper()
+	waitFor(b.t, jobTimeout, fmt.Sprintf("%s to be at %d %%", s.id, atLeast), func() bool {
+		b.ledger.mu.Lock()
+		defer b.ledger.mu.Unlock()
+		n := len(s.seen)
+		return n > 0 && s.seen[n-1].status == "in_progress" && s.seen[n-1].progress >= atLeast
+	})
+}
+
+// begun waits until an attempt at a video begins, and answers where and when.
+func (b *bench) begun(s *story, attempt int) (*node, time.Time) {
+	b.t.Helper()
+	var at *node
+	var when time.Time
+	waitFor(b.t, jobTimeout, fmt.Sprintf("attempt %d of %s", attempt, s.id), func() bool {
+		for _, w := range b.workers {
+			for _, l := range w.log.lines("attempt begins") {
+				if l.JobID == s.id && l.Attempt == attempt {
+					at, when = w, l.Time
+					return true
+				}
+			}
+		}
+		return false
+	})
+	return at, when
+}
+
+// other is the worker that this one is not.
+func (b *bench) other(w *node) *node {
+	if w == b.workers[0] {
+		return b.workers[1]
+	}
+	return b.workers[0]
+}
+
+// unavailable holds an answer to what a client may meet while Redis is away.
+func (b *bench) unavailable(what string, err error) {
+	b.t.Helper()
+	if statusOf(err) != http.StatusServiceUnavailable || !refusedPolitely(err) {
+		b.t.Errorf("%s: %v, want 503 with retry-after", what, err)
+	}
+}

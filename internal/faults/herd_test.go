@@ -1,0 +1,145 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestHerd (F29) lets everybody come at once after an outage: each is answered politely, and then life goes on.
+func TestHerd(t *testing.T) {
+	need(t, extentFull)
+	t.Parallel()
+	herd := 400
+	if atLeast(extentLong) {
+		herd = 2000
+	}
+	b := startBench(t, options{})
+	for _, w := range b.workers { // what is measured is the API: the jobs are deleted again
+		if _, err := w.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range b.nodes() {
+		n.redis.set(conduct{down: true})
+	}
+	pause(t, 2*time.Second)
+	for _, n := range b.nodes() {
+		n.redis.heal()
+	}
+	var mu sync.Mutex
+	var took []time.Duration
+	var ids []string
+	refused := 0
+	var group sync.WaitGroup
+	for i := range herd {
+		group.Go(func() {
+			started := time.Now()
+			v, err := b.apis[i%2].client.post(context.WithoutCancel(t.Context()), script(fmt.Sprintf("one of a herd %d", i)), nil)
+			mu.Lock()
+			defer mu.Unlock()
+			took = append(took, time.Since(started))
+			switch {
+			case err == nil:
+				ids = append(ids, v.ID)
+			case refusedPolitely(err):
+				refused++
+			default:
+				t.Errorf("an answer: %v", err)
+			}
+		})
+	}
+	group.Wait()
+	slices.Sort(took)
+	t.Logf("measured: %d taken, %d refused, p50 %s, p99 %s", len(ids), refused, took[len(took)/2].Round(time.Millisecond), took[len(took)*99/100].Round(time.Millisecond))
+	calm := time.Now()
+	b.awaitReady()
+	v, err := b.apis[0].client.post(t.Context(), script("after the herd"), nil)
+	b.must(err)
+	within(t, "a create goes as usual", time.Since(calm), 5*time.Second)
+	for i, id := range append(ids, v.ID) {
+		if err := b.apis[i%2].client.delete(t.Context(), id); err != nil {
+			t.Errorf("delete: %v", err)
+		}
+	}
+	for _, w := range b.workers {
+		b.start(w)
+	}
+	b.awaitWorkers(2)
+	b.await(b.create(script("and one that is made")))
+	b.check()
+}
+
+// TestSlowSenders (F31) opens hundreds of connections that say a byte now and then: others are served as before, and the slow ones are cut off.
+func TestSlowSenders(t *testing.T) {
+	need(t, extentFull)
+	t.Parallel()
+	const each = 150
+	b := startBench(t, options{workers: 1})
+	address := strings.TrimPrefix(b.apis[0].client.base, "http://")
+	var conns []net.Conn
+	for i := range 2 * each {
+		conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+		b.must(err)
+		defer conn.Close()
+		text := "POST /v1/videos HTTP/1.1\r\nHost: x\r\nX-A: "
+		if i%2 == 0 {
+			text = "POST /v1/videos HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+		}
+		_, err = io.WriteString(conn, text)
+		b.must(err)
+		conns = append(conns, conn)
+	}
+	opened := time.Now()
+	var slowest time.Duration
+	for range 50 {
+		asked := time.Now()
+		_, err := b.apis[0].client.list(t.Context())
+		b.must(err)
+		slowest = max(slowest, time.Since(asked))
+	}
+	within(t, "the slowest of 50 lists beside them is answered", slowest, 2*time.Second)
+	b.await(b.create(script("beside slow senders")))
+	var group sync.WaitGroup
+	for _, conn := range conns {
+		group.Go(func() {
+			_ = conn.SetReadDeadline(opened.Add(2 * time.Minute))
+			// A byte every second is not enough.
+			stop := make(chan struct{})
+			defer close(stop)
+			go func() {
+				tick := time.NewTicker(time.Second)
+				defer tick.Stop()
+				for {
+					select {
+					case <-tick.C:
+						if _, err := conn.Write([]byte("a")); err != nil {
+							return
+						}
+					case <-stop:
+						return
+					}
+				}
+			}()
+			_, err := io.Copy(io.Discard, conn)
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error("a slow sender is still there")
+			}
+		})
+	}
+	group.Wait()
+	t.Logf("measured: the last of %d slow senders is cut off after %s", len(conns), time.Since(opened).Round(time.Second))
+	if err := b.apis[0].client.call(t.Context(), http.MethodGet, "/health", nil, nil, nil); err != nil {
+		t.Error(err)
+	}
+	b.check()
+}

@@ -1,0 +1,296 @@
+package faults_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// settleTimeout is how long accepted jobs have to end after a fault, leftoverTimeout how long the janitor has for what nobody owns.
+	settleTimeout   = 3 * time.Minute
+	leftoverTimeout = 30 * time.Second
+	// queueTimeout is how long the queue may hold messages of workers that died: its own lease, its allowance for clocks and its look round, with some room.
+	queueTimeout = 150 * time.Second
+	// artifactCount is how many objects a completed video has.
+	artifactCount = 4
+	// downloadsMax is how many videos are downloaded through the API; of the others the store's bytes are compared.
+	downloadsMax = 50
+)
+
+// record is what the bench reads of a job's record.
+type record struct {
+	state   string
+	attempt int
+	result  struct {
+		VideoKey  string `json:"video_key"`
+		SizeBytes int    `json:"size_bytes"`
+		SHA256    string `json:"sha256"`
+	}
+}
+
+func (b *bench) record(id string) (record, error) {
+	f, err := b.rdb.HGetAll(context.Background(), "tf:j:"+id).Result()
+	if err != nil || len(f) == 0 {
+		return record{}, errors.Join(err, fmt.Errorf("%s has no record", id))
+	}
+	r := record{state: f["s"]}
+	if r.attempt, err = strconv.Atoi(f["a"]); err != nil {
+		return r, err
+	}
+	if f["res"] != "" {
+		err = json.Unmarshal([]byte(f["res"]), &r.result)
+	}
+	return r, err
+}
+
+// check looks at the invariants (a) to (d) and (f) when everything has settled, and fails the test for each that does not hold.
+func (b *bench) check() {
+	b.t.Helper()
+	for _, p := range b.problems(false) {
+		b.t.Error(p)
+	}
+}
+
+// problems waits until everything has settled and answers what is wrong. A deep look also waits for the queue to be rid of what dead workers held.
+func (b *bench) problems(deep bool) []string {
+	settled := holdsWithin(settleTimeout, func() bool { return b.ledger.waiting() == 0 })
+	var wrong []string
+	if !settled {
+		wrong = append(wrong, fmt.Sprintf("%d videos have not ended", b.ledger.waiting()))
+	}
+	begun := b.begins()
+	for i, s := range b.ledger.all() {
+		wrong = append(wrong, b.problemsOf(s, begun[s.id], i < downloadsMax)...)
+	}
+	wrong = append(wrong, b.lingering("objects", leftoverTimeout, b.strayObjects)...)
+	wrong = append(wrong, b.lingering("temporary files", leftoverTimeout, b.strayFiles)...)
+	queue := b.strayRecords
+	within := leftoverTimeout
+	if deep {
+		queue, within = func() []string { return append(b.strayRecords(), b.strayMessages()...) }, queueTimeout
+	}
+	wrong = append(wrong, b.lingering("in Redis", within, queue)...)
+	b.ledger.mu.Lock()
+	defer b.ledger.mu.Unlock()
+	wrong = append(wrong, b.ledger.wrong...)
+	b.ledger.wrong = nil
+	return wrong
+}
+
+// lingering waits for strays to go.
+func (b *bench) lingering(what string, within time.Duration, strays func() []string) []string {
+	var left []string
+	if holdsWithin(within, func() bool { left = strays(); return len(left) == 0 }) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s after %s: %s", what, within, strings.Join(left[:min(len(left), 12)], "; "))}
+}
+
+// problemsOf looks at one video: it is there, its end is the one that was seen, its bytes are those of its record, and it was not run more often than faults explain.
+func (b *bench) problemsOf(s *story, attempts []int, download bool) []string {
+	var wrong []string
+	bad := func(format string, args ...any) {
+		wrong = append(wrong, s.id+" ("+s.words+"): "+fmt.Sprintf(format, args...))
+	}
+	v, err := b.apis[0].client.get(context.Background(), s.id)
+	if err != nil {
+		bad("get: %v", err)
+		return wrong
+	}
+	if s.end == nil {
+		bad("it is %s and never ended; seen %v, attempts %v", v.Status, s.seen, attempts)
+		return wrong
+	}
+	if v.outcome() != s.end.outcome() {
+		bad("it ended as %s and is %s now", s.end.outcome(), v.outcome())
+	}
+	if !slices.Contains(s.want, v.outcome()) {
+		bad("it is %s, want %v", v.outcome(), s.want)
+	}
+	r, err := b.record(s.id)
+	if err != nil {
+		bad("record: %v", err)
+		return wrong
+	}
+	if n := s.back(); n > max(0, r.attempt-1) {
+		bad("it went back %d times in %d attempts: %v", n, r.attempt, s.seen)
+	}
+	sorted := slices.Compact(slices.Sorted(slices.Values(attempts)))
+	if len(sorted) != len(attempts) || len(attempts) > s.runsMax {
+		bad("attempts begun %v, %d are explained by faults", attempts, s.runsMax)
+	}
+	if v.Status == "completed" {
+		wrong = append(wrong, b.artifactProblems(s, r, download)...)
+	}
+	return wrong
+}
+
+// artifactProblems compares the bytes of a completed video with its record.
+func (b *bench) artifactProblems(s *story, r record, download bool) []string {
+	stored, err := os.ReadFile(filepath.Join(b.bucketsDir(), bucket, filepath.FromSlash(r.result.VideoKey)))
+	if err != nil {
+		return []string{s.id + ": stored bytes: " + err.Error()}
+	}
+	sum := sha256.Sum256(stored)
+	if hex.EncodeToString(sum[:]) != r.result.SHA256 || len(stored) != r.result.SizeBytes {
+		return []string{fmt.Sprintf("%s: %d stored bytes are not the %d of the record", s.id, len(stored), r.result.SizeBytes)}
+	}
+	if !strings.HasPrefix(r.result.VideoKey, fmt.Sprintf("videos/%s/%d/", s.id, r.attempt)) {
+		return []string{fmt.Sprintf("%s: %s is not of attempt %d", s.id, r.result.VideoKey, r.attempt)}
+	}
+	if !download {
+		return nil
+	}
+	got, err := b.apis[1].client.content(context.Background(), s.id)
+	if err != nil || !bytes.Equal(got, stored) {
+		return []string{fmt.Sprintf("%s: %d bytes downloaded of %d: %v", s.id, len(got), len(stored), err)}
+	}
+	return nil
+}
+
+// begins are the attempts that workers say they began, by video.
+func (b *bench) begins() map[string][]int {
+	begun := map[string][]int{}
+	for _, w := range b.workers {
+		for _, l := range w.log.lines("attempt begins") {
+			begun[l.JobID] = append(begun[l.JobID], l.Attempt)
+		}
+	}
+	return begun
+}
+
+// strayObjects are objects that belong to no completed video, completed videos without their objects, and uploads that were left in the middle.
+func (b *bench) strayObjects() []string {
+	want := map[string]int{}
+	for _, s := range b.ledger.all() {
+		if s.end != nil && s.end.Status == "completed" {
+			if r, err := b.record(s.id); err == nil {
+				want[s.id] = r.attempt
+			}
+		}
+	}
+	counts := map[string]int{}
+	var strays []string
+	for _, key := range filesBelow(filepath.Join(b.bucketsDir(), bucket)) {
+		parts := strings.Split(key, "/")
+		switch {
+		case len(parts) == 4 && parts[0] == "videos" && want[parts[1]] > 0 && parts[2] == strconv.Itoa(want[parts[1]]):
+			counts[parts[1]]++
+		case key != ".check":
+			strays = append(strays, key)
+		}
+	}
+	for id := range want {
+		if counts[id] != artifactCount {
+			strays = append(strays, fmt.Sprintf("%s has %d objects", id, counts[id]))
+		}
+	}
+	return strays
+}
+
+// strayFiles are unfinished files of our processes.
+func (b *bench) strayFiles() []string {
+	var strays []string
+	for _, n := range b.nodes() {
+		for _, name := range filesBelow(filepath.Join(b.dir, n.name, "tmp")) {
+			if !strings.HasPrefix(name, "engines/") {
+				strays = append(strays, n.name+": "+name)
+			}
+		}
+	}
+	return strays
+}
+
+// filesBelow lists the files under a folder by their path from there; a folder that is not there has none.
+func filesBelow(root string) []string {
+	var found []string
+	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			if rel, err := filepath.Rel(root, path); err == nil {
+				found = append(found, filepath.ToSlash(rel))
+			}
+		}
+		return nil // what goes while we walk is no stray
+	})
+	return found
+}
+
+// strayRecords are rows of jobs that have ended where only open ones should be, and messages that nothing will deliver.
+func (b *bench) strayRecords() []string {
+	ctx := context.Background()
+	var strays []string
+	for _, key := range []string{"tf:q:scripted", "tf:r:scripted", "tf:outbox", "asynq:{tf.scripted}:archived", "asynq:{tf.scripted.again}:archived"} {
+		members, err := b.rdb.ZRange(ctx, key, 0, -1).Result()
+		if err != nil {
+			return []string{err.Error()}
+		}
+		for _, m := range members {
+			strays = append(strays, key+" "+m)
+		}
+	}
+	return strays
+}
+
+// strayMessages are messages that the queue still holds although every job has ended.
+func (b *bench) strayMessages() []string {
+	ctx := context.Background()
+	var strays []string
+	keys, err := b.rdb.Keys(ctx, "asynq:{tf.*}:t:*").Result()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, key := range keys {
+		state, _ := b.rdb.HGet(ctx, key, "state").Result()
+		strays = append(strays, key+" "+state)
+	}
+	return strays
+}
+
+// metricsClient keeps no connection: the process that it asks may die and come back.
+var metricsClient = &client{http: &http.Client{Timeout: askTimeout, Transport: &http.Transport{DisableKeepAlives: true}}}
+
+// metric is the sum of a metric's series at a process whose labels hold all the texts, -1 where it does not answer.
+func (b *bench) metric(n *node, name string, labels ...string) float64 {
+	base := ""
+	for i, arg := range n.args {
+		if arg == "--debug-addr" {
+			base = "http://" + n.args[i+1]
+		}
+	}
+	if n.client != nil {
+		base = n.client.base
+	}
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, base+"/metrics", http.NoBody)
+	if err != nil {
+		return -1
+	}
+	text, err := metricsClient.send(req)
+	if err != nil {
+		return -1
+	}
+	sum := 0.0
+	for row := range strings.Lines(string(text)) {
+		strange := slices.ContainsFunc(labels, func(label string) bool { return !strings.Contains(row, label) })
+		if !strange && (strings.HasPrefix(row, name+" ") || strings.HasPrefix(row, name+"{")) {
+			value, err := strconv.ParseFloat(strings.TrimSpace(row[strings.LastIndexByte(row, ' '):]), 64)
+			if err != nil {
+				return -1
+			}
+			sum += value
+		}
+	}
+	return sum
+}

@@ -1,0 +1,151 @@
+package faults_test
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const (
+	// creators send jobs at once; outstandingMax is how many may wait, so that every strike meets the run.
+	creators       = 4
+	outstandingMax = 40
+	// shrinkTime bounds the search for a smaller schedule that fails too.
+	shrinkTime = 20 * time.Minute
+)
+
+// extents are the jobs and strikes of a run.
+func sizes() (jobs, strikes int) {
+	jobs, strikes = 40, 3
+	switch {
+	case atLeast(extentLong):
+		jobs, strikes = 10_000, 60
+	case atLeast(extentFull):
+		jobs, strikes = 200, 12
+	}
+	if *jobsFlag > 0 {
+		jobs = *jobsFlag
+	}
+	return jobs, strikes
+}
+
+// TestRandomFaults lets a random schedule of faults loose on a stream of jobs. The seed is printed, and the same seed gives the same schedule. Where an invariant does
+// not hold, a long run looks for the fewest strikes that break it too.
+func TestRandomFaults(t *testing.T) {
+	t.Parallel()
+	jobs, strikes := sizes()
+	plan := newSchedule(chosenSeed(), jobs, strikes)
+	if *onlyFlag != "" {
+		plan = plan.only(numbers(t, *onlyFlag))
+	}
+	t.Logf("seed %d: %s", plan.seed, plan.command())
+	for _, s := range plan.strikes {
+		t.Log(s)
+	}
+	wrong := plan.run(t)
+	if len(wrong) == 0 {
+		return
+	}
+	for _, w := range wrong {
+		t.Error(w)
+	}
+	if atLeast(extentLong) {
+		plan = plan.shrink(t)
+	}
+	t.Errorf("to repeat it: %s", plan.command())
+}
+
+func numbers(t *testing.T, list string) []int {
+	t.Helper()
+	var all []int
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("-only: %v", err)
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// run breaks a fresh bench as planned and answers what was wrong in the end.
+func (s schedule) run(t *testing.T) []string {
+	t.Helper()
+	b := startBench(t, options{workerArgs: []string{"--stall-timeout", "20s"}})
+	started := time.Now()
+	var next, accepted atomic.Int64
+	var group sync.WaitGroup
+	for range creators {
+		group.Go(func() {
+			for n := next.Add(1); n <= int64(s.jobs); n = next.Add(1) {
+				holdsWithin(jobTimeout, func() bool { return b.ledger.waiting() < outstandingMax })
+				f, want := s.job(int(n), b)
+				st, err := b.tryCreate(f, want...)
+				if err != nil {
+					b.ledger.objection("job %d: %v", n, err)
+					continue
+				}
+				if strings.Contains(st.words, "@") {
+					b.ledger.allow(st, 5)
+				}
+				accepted.Add(1)
+			}
+		})
+	}
+	kinds := strikeKinds()
+	for _, k := range s.strikes {
+		holdsWithin(10*time.Minute, func() bool { return accepted.Load() >= int64(k.at) })
+		if err := kinds[k.what](b, k); err != nil {
+			b.ledger.objection("strike %v: %v", k, err)
+		}
+	}
+	group.Wait()
+	b.work(t)
+	wrong := b.problems(atLeast(extentFull))
+	t.Logf("measured: %d jobs, %d strikes in %s", accepted.Load(), len(s.strikes), time.Since(started).Round(time.Second))
+	return wrong
+}
+
+// allow lets a job have so many more runs that are its own fault.
+func (l *ledger) allow(s *story, runs int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.runsMax += runs
+}
+
+// shrink looks for fewer strikes that break an invariant too, halves first, as long as its time lasts.
+func (s schedule) shrink(t *testing.T) schedule {
+	t.Helper()
+	began := time.Now()
+	for size := len(s.strikes) / 2; size >= 1; {
+		smaller := false
+		for from := 0; from < len(s.strikes) && time.Since(began) < shrinkTime; from += size {
+			var rest []int
+			for i, k := range s.strikes {
+				if i < from || i >= from+size {
+					rest = append(rest, k.no)
+				}
+			}
+			if len(rest) == 0 {
+				continue
+			}
+			if candidate := s.only(rest); len(candidate.run(t)) > 0 {
+				t.Logf("fails with %d strikes too: %s", len(rest), candidate.command())
+				s, smaller = candidate, true
+				break
+			}
+		}
+		switch {
+		case time.Since(began) >= shrinkTime:
+			return s
+		case !smaller:
+			size /= 2
+		default:
+			size = min(size, max(1, len(s.strikes)/2))
+		}
+	}
+	return s
+}
