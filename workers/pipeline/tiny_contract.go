@@ -5,6 +5,7 @@ import "telefuser/workers/contract"
 // tinyContract is what tiny-world accepts.
 func tinyContract() contract.Contract {
 	none := []string{}
+	four := float64(chunkLatents)
 	task := func(name string, required []string) contract.Task {
 		return contract.Task{Name: name, MediaType: "video/mp4", RequiredInputs: required, OptionalInputs: none}
 	}
@@ -24,6 +25,7 @@ func tinyContract() contract.Contract {
 		},
 		Parameters: []contract.Parameter{
 			{Name: "seed", Type: contract.TypeInteger, Description: "Chooses the noise, and with the prompt the first picture where there is none; random where it is absent, and 0 is a seed."},
+			{Name: "chunk_size", Type: contract.TypeInteger, Min: &four, Max: &four, Description: "Latent frames that are made together: always 4, for the model was trained so."},
 		},
 		Camera: true, SessionsMax: 4,
 		Device: contract.DeviceNeeds{CPU: true},

@@ -24,6 +24,7 @@ const (
 	tinyPictureBytes = tinyWidth * tinyHeight * 3
 	tinyLatentBytes  = chunkLatents * (tinyWidth / 8) * (tinyHeight / 8) * 16 * 2
 	tinyKeptMax      = 8
+	tinyChunksMax    = 1 << 32 // far beyond a century, and far from every overflow
 )
 
 // tinyState is what a later session needs to go on in the same world: the first picture and the chunks of the window, in bf16. Keys,
@@ -87,7 +88,7 @@ func decodeTinyState(data []byte) (*tinyState, error) {
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, fmt.Errorf("%w: %w", errTinyState, err)
 	}
-	ok := s.Version == tinyStateVersion && s.Row >= 0 && s.Row <= len(tinyBiomes()) && s.Chunks > 0 && s.Spare >= 0 && s.Spare < laterChunkFrames &&
+	ok := s.Version == tinyStateVersion && s.Row >= 0 && s.Row <= len(tinyBiomes()) && s.Chunks > 0 && s.Chunks <= tinyChunksMax && s.Spare >= 0 && s.Spare < laterChunkFrames &&
 		len(s.Picture) == tinyPictureBytes && len(s.Kept) > 0 && len(s.Kept) <= tinyKeptMax
 	for _, k := range s.Kept {
 		ok = ok && len(k.Latents) == tinyLatentBytes && len(k.World.Poses) == chunkLatents && k.World.Valid()

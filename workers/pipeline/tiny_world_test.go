@@ -77,6 +77,17 @@ func tinyBounded(t *testing.T, p pipeline.Pipeline) {
 	if _, again := drain(t, openOn(t, p, tinyRequest(13))); !reflect.DeepEqual(frames[:13], again) {
 		t.Error("the same request gives other frames")
 	}
+	// Two sessions in turn: each has the frames that it has alone.
+	apart := tinyRequest(29)
+	apart.Seed = 6
+	a, b := openOn(t, p, tinyRequest(29)), openOn(t, p, apart)
+	var mine, others []media.Frame
+	for range 2 {
+		mine, others = append(mine, next(t, a).Frames...), append(others, next(t, b).Frames...)
+	}
+	if !reflect.DeepEqual(mine, frames[:29]) || bytes.Equal(others[20].Data, frames[20].Data) {
+		t.Error("a session has other frames beside another one than alone")
+	}
 	other := tinyRequest(13)
 	other.Image = &media.Image{Width: 320, Height: 192, RGB: bytes.Repeat([]byte{200, 40, 90}, 320*192)}
 	if _, red := drain(t, openOn(t, p, other)); bytes.Equal(red[0].Data, frames[0].Data) {

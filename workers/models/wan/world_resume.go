@@ -22,10 +22,11 @@ func (w *World) Window(chunks int64) []int64 {
 	stay := int64((max(c.DiT.Sink, 0) + c.Chunk - 1) / c.Chunk)
 	recent := int64(c.DiT.Local/c.Chunk) - stay - 1
 	var all []int64
-	for i := range chunks {
-		if i < stay || i >= chunks-recent {
-			all = append(all, i)
-		}
+	for i := range min(stay, chunks) {
+		all = append(all, i)
+	}
+	for i := max(stay, chunks-recent); i < chunks; i++ {
+		all = append(all, i)
 	}
 	return all
 }

@@ -43,6 +43,9 @@ func (s Snapshot) Valid() bool {
 	return ok && contract.ValidKeys(s.Keys)
 }
 
+// latentsMax bounds what a stored camera may say of its past, far from every overflow.
+const latentsMax = 1 << 40
+
 // PathPosesMax bounds the poses of a path.
 const PathPosesMax = 64
 
@@ -148,7 +151,7 @@ func (c *Camera) Restore(data []byte) error {
 	if err := json.Unmarshal(data, &s); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	ok := contract.ValidKeys(s.Keys) && s.Revision >= 0 && s.Latents >= 0 && finite(s.Pose) && len(s.Path) <= PathPosesMax
+	ok := contract.ValidKeys(s.Keys) && s.Revision >= 0 && s.Latents >= 0 && s.Latents <= latentsMax && finite(s.Pose) && len(s.Path) <= PathPosesMax
 	for _, p := range s.Path {
 		ok = ok && finite(p)
 	}

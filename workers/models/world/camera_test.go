@@ -187,6 +187,7 @@ func TestPathsAndJumps(t *testing.T) {
 	for name, err := range map[string]error{
 		"pose": c.Jump(world.Pose{X: math.NaN()}), "path": c.Follow(make([]world.Pose, world.PathPosesMax+1)), "far": c.Follow([]world.Pose{{Z: 1e9}}),
 		"keys": c.Hold("x"), "state": c.Restore([]byte(`{"latents":-1}`)), "json": c.Restore([]byte(`{`)),
+		"long": c.Restore([]byte(`{"latents":9007199254740993}`)),
 	} {
 		if !errors.Is(err, world.ErrConfig) {
 			t.Errorf("%s: %v", name, err)
