@@ -12,6 +12,7 @@ import (
 type CPU struct {
 	level   simd.Level
 	workers int
+	eager   bool
 	scratch []scratch // one a worker
 	shared  scratch   // written before workers read it
 }
@@ -22,11 +23,13 @@ type CPUOptions struct {
 	Workers int
 	// Level holds the backend to a lower set of instructions than this processor's; nil: the best.
 	Level *simd.Level
+	// Eager hands out the smallest work too, which is slower and shows more; for tests.
+	Eager bool
 }
 
 // NewCPU makes a backend. It holds no resource but memory.
 func NewCPU(o CPUOptions) *CPU {
-	c := &CPU{level: simd.Best(), workers: o.Workers}
+	c := &CPU{level: simd.Best(), workers: o.Workers, eager: o.Eager}
 	if o.Level != nil {
 		c.level = min(*o.Level, c.level)
 	}

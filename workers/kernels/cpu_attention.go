@@ -6,49 +6,64 @@ import (
 	"telefuser/workers/kernels/simd"
 )
 
-// fast does heads of bf16 and f32, one after the other: keys and values are packed as panels, then every
-// tile of queries makes all its scores, their exponentials and the weighted sums of values. At
-// AVX512BF16 probabilities are rounded to bf16, as on the GPU.
+// fast does heads of bf16 and f32, as many at once as have room: keys and values are packed as
+// panels, then every tile of queries makes all its scores, their exponentials and the weighted sums
+// of values. At AVX512BF16 probabilities are rounded to bf16, as on the GPU.
 func (o Attention) fast(c *CPU) bool {
 	if o.Q.Type == E4M3 || o.Scale < 0 {
 		return false
 	}
+	const room = 64 << 20  // bytes of panels, of keys and of values
 	c.initial(Tensor{}, 0) // zeros
-	height := c.tiles(o.Q.Type).Rows()
-	for h := range o.Heads() {
-		keys := c.pack(slotPanels, o.K, h*HeadDim, o.Keys, HeadDim, o.K.Stride[0])
-		values := c.packValues(slotMore, o.V.offset(h*HeadDim), o.Keys)
-		c.each((o.Q.Dim(0)+height-1)/height, func(w *scratch, i int) { o.queries(c, w, keys, values, h, i*height) })
+	together := min(o.Heads(), 1+room/(o.Keys*HeadDim*4))
+	for h := 0; h < o.Heads(); h += together {
+		o.heads(c, h, min(together, o.Heads()-h))
 	}
 	return true
 }
 
-// packValues makes panels of one head's values, whose units run over keys; a missing last key is zeros.
-func (c *CPU) packValues(slot int, v Tensor, keys int) panels {
-	const block = 64 // units that a worker packs at a time
-	p := panels{level: c.tiles(v.Type), columns: HeadDim}
-	per, stride := unitOf(p.level), v.Stride[0]
-	p.units = (keys + per - 1) / per
-	p.data = c.shared.bytes(slot, HeadDim*p.units*4)
-	groups := p.groups()
-	c.each((p.units+block-1)/block, func(_ *scratch, i int) {
-		var zeros [HeadDim]uint16
-		for u := i * block; u < min((i+1)*block, p.units); u++ {
-			for _, g := range groups {
-				dst := p.data[(g.column*p.units+u*g.width)*4:][:g.width*4]
-				if per == 1 {
-					c.stage(p.level, dst, v, u*stride+g.column, g.width)
-					continue
-				}
-				rows, b := view[uint16](v.Host)[2*u*stride+g.column:], zeros[:g.width]
-				if 2*u+1 < keys {
-					b = rows[stride:][:g.width]
-				}
-				c.level.Interleave(view[uint32](dst), rows[:g.width], b)
-			}
+// heads does so many heads from one on.
+func (o Attention) heads(c *CPU, first, count int) {
+	const block = 64 // units of values that a worker packs at a time
+	keys, values := c.panels(slotPanels, count, o.K.Type, o.Keys, HeadDim), c.panels(slotMore, count, o.V.Type, HeadDim, o.Keys)
+	groups, units := keys[0].groups(), values[0].units
+	parts := len(groups) + (units+block-1)/block
+	c.each(count*parts, count*o.Keys*HeadDim/2, func(w *scratch, i int) {
+		h, part := i/parts, i%parts
+		at := (first + h) * HeadDim
+		if part < len(groups) {
+			c.packGroup(w, keys[h], groups[part], o.K.offset(at), HeadDim, o.K.Stride[0])
+			return
 		}
+		from := (part - len(groups)) * block
+		c.packValues(values[h], o.V.offset(at), o.Keys, from, min(from+block, units))
 	})
-	return p
+	height := keys[0].level.Rows()
+	tiles := (o.Q.Dim(0) + height - 1) / height
+	c.each(count*tiles, sumsTime(2*count*o.Q.Dim(0)*o.Keys*HeadDim), func(w *scratch, i int) {
+		h := i / tiles
+		o.queries(c, w, keys[h], values[h], first+h, i%tiles*height)
+	})
+}
+
+// packValues fills units of a head's values, which run over keys; a missing last key is zeros.
+func (c *CPU) packValues(p panels, v Tensor, keys, from, to int) {
+	var zeros [HeadDim]uint16
+	per, stride, groups := unitOf(p.level), v.Stride[0], p.groups()
+	for u := from; u < to; u++ {
+		for _, g := range groups {
+			dst := p.data[(g.column*p.units+u*g.width)*4:][:g.width*4]
+			if per == 1 {
+				c.stage(p.level, dst, v, u*stride+g.column, g.width)
+				continue
+			}
+			rows, b := view[uint16](v.Host)[2*u*stride+g.column:], zeros[:g.width]
+			if 2*u+1 < keys {
+				b = rows[stride:][:g.width]
+			}
+			c.level.Interleave(view[uint32](dst), rows[:g.width], b)
+		}
+	}
 }
 
 // queries does a tile of queries of head h, from row first on.

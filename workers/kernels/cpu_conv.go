@@ -28,7 +28,7 @@ func (o Conv3D) fast(c *CPU) bool {
 		return false // frames without any input
 	}
 	k := kt * kh * kw * o.X.Dim(3)
-	s := convPlan{o: o, c: c, p: c.pack(slotPanels, o.W, 0, n, k, k), initial: c.initial(o.Bias, n)}
+	s := convPlan{o: o, c: c, p: c.pack(slotPanels, o.W, n, k, k), initial: c.initial(o.Bias, n)}
 	s.ones = c.constant(s.p.level.Rows()*s.p.padded(), 1)
 	s.stepT, s.stepS = o.strides()
 	s.padH, s.padW = o.padding()
@@ -36,7 +36,7 @@ func (o Conv3D) fast(c *CPU) bool {
 	for tap := range kt * kh {
 		s.offsets = append(s.offsets, tap/kh*s.frame+tap%kh*s.line)
 	}
-	c.each(o.Y.Dim(0)*s.bands, func(w *scratch, i int) { s.run(w, i/s.bands, i%s.bands*s.band) })
+	c.each(o.Y.Dim(0)*s.bands, sumsTime(o.Y.Len()*k), func(w *scratch, i int) { s.run(w, i/s.bands, i%s.bands*s.band) })
 	return true
 }
 

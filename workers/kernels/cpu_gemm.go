@@ -32,7 +32,7 @@ func (o Gemm) fast(c *CPU) bool {
 		o.dots(c, initial)
 		return true
 	}
-	p := c.pack(slotPanels, o.B, 0, n, o.B.Dim(1), o.B.Stride[0])
+	p := c.pack(slotPanels, o.B, n, o.B.Dim(1), o.B.Stride[0])
 	e := newEpilogue(c, o)
 	c.product(o.A, p, initial, func(w *scratch, row, column int, v []float32) { e.row(w, row, column, v) })
 	return true
@@ -56,7 +56,7 @@ func (c *CPU) product(a Tensor, p panels, initial []float32, done func(w *scratc
 	each := max(1, min(cache/(groups[0].width*p.units*4), tiles*len(groups)/(4*c.workers)))
 	stretches := (len(groups) + each - 1) / each
 	pitch := pitchOf(p.units)
-	c.each(tiles*stretches, func(w *scratch, i int) {
+	c.each(tiles*stretches, sumsTime(m*k*p.columns), func(w *scratch, i int) {
 		tile, first := i%tiles, i/tiles*each
 		part := groups[first:min(first+each, len(groups))]
 		staged, rows := w.bytes(slotStage, height*pitch), min(height, m-tile*height)

@@ -58,20 +58,34 @@ func (c *CPU) tiles(t DType) simd.Level {
 	return c.level
 }
 
-// pack fills panels from rows, which become columns: row j is the k elements of src from at + j*stride
-// on, bf16 or f32. The memory is the shared scratch's.
-func (c *CPU) pack(slot int, src Tensor, at, columns, k, stride int) panels {
-	p := panels{level: c.tiles(src.Type), columns: columns}
-	p.units = k / unitOf(p.level)
-	p.data = c.shared.bytes(slot, p.padded()*p.units*4)
+// panels are those of a right factor of a type, in memory of a slot of the shared scratch, which
+// holds count of them one after the other.
+func (c *CPU) panels(slot, count int, t DType, columns, k int) []panels {
+	p := panels{level: c.tiles(t), columns: columns}
+	per := unitOf(p.level)
+	p.units = (k + per - 1) / per
+	size := p.padded() * p.units * 4
+	data, all := c.shared.bytes(slot, count*size), make([]panels, count)
+	for i := range all {
+		all[i] = p
+		all[i].data = data[i*size:][:size]
+	}
+	return all
+}
+
+// pack fills panels from rows, which become columns: row j is the k elements of src from j*stride on, bf16 or f32.
+func (c *CPU) pack(slot int, src Tensor, columns, k, stride int) panels {
+	p := c.panels(slot, 1, src.Type, columns, k)[0]
 	all := p.groups()
-	c.each(len(all), func(w *scratch, i int) {
-		for j := 0; j < all[i].width; j += 8 {
-			first := min(all[i].column+j, columns-1) // a group's last eight may all lie beyond
-			c.packEight(w, p, all[i], j, src.offset(at+first*stride), k, stride)
-		}
-	})
+	c.each(len(all), columns*k/4, func(w *scratch, i int) { c.packGroup(w, p, all[i], src, k, stride) })
 	return p
+}
+
+func (c *CPU) packGroup(w *scratch, p panels, g group, src Tensor, k, stride int) {
+	for j := 0; j < g.width; j += 8 {
+		first := min(g.column+j, p.columns-1) // a group's last eight may all lie beyond
+		c.packEight(w, p, g, j, src.offset(first*stride), k, stride)
+	}
 }
 
 // packEight turns eight rows into eight columns of a group, from its column j on. Columns beyond the

@@ -56,7 +56,7 @@ func TestBitsDoNotDependOnTheNumberOfWorkers(t *testing.T) {
 	for _, l := range simd.Levels() {
 		results := map[string][]byte{}
 		for _, workers := range []int{1, 2, 3, 7, 8} {
-			c := kernels.NewCPU(kernels.CPUOptions{Level: &l, Workers: workers})
+			c := kernels.NewCPU(kernels.CPUOptions{Level: &l, Workers: workers, Eager: true})
 			for name, make := range workload(t, c) {
 				op, y := make()
 				if err := c.Run(op); err != nil {

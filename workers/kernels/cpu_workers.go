@@ -6,11 +6,15 @@ import (
 	"unsafe"
 )
 
-// each calls do for every i below n, by all workers; the worker's number says whose scratch to
-// use. Goroutines start and end with the operation, which costs about as much as waking ones
-// that wait, and leaves nothing to close.
-func (c *CPU) each(n int, do func(w *scratch, i int)) {
-	if c.workers == 1 || n <= 1 {
+// worthwhile is the work, in nanoseconds of one core, from which several are used: handing it out
+// and waiting for the last costs 25 to 35 microseconds.
+const worthwhile = 60_000
+
+// each calls do for every i below n, by all workers where the work of so many nanoseconds is worth
+// it; the worker's number says whose scratch to use. Goroutines start and end with the operation,
+// which costs about as much as waking ones that wait, and leaves nothing to close.
+func (c *CPU) each(n, nanoseconds int, do func(w *scratch, i int)) {
+	if c.workers == 1 || n <= 1 || nanoseconds < worthwhile && !c.eager {
 		for i := range n {
 			do(&c.scratch[0], i)
 		}
@@ -32,13 +36,16 @@ func (c *CPU) each(n int, do func(w *scratch, i int)) {
 
 // rows calls do for the ranges that n rows are cut into, of about so many elements each.
 func (c *CPU) rows(n, columns int, do func(w *scratch, from, to int)) {
-	const elements = 16 << 10 // of a range: some microseconds, more than it costs to hand it out
+	const elements = 16 << 10 // of a range: some microseconds, more than it costs to take it
 	step := max(1, elements/columns)
 	if rest := n / (2 * c.workers); step > rest && n*columns > 2*elements {
 		step = max(1, rest)
 	}
-	c.each((n+step-1)/step, func(w *scratch, i int) { do(w, i*step, min((i+1)*step, n)) })
+	c.each((n+step-1)/step, n*columns/2, func(w *scratch, i int) { do(w, i*step, min((i+1)*step, n)) })
 }
+
+// sumsTime is about how long so many products and sums take on one core.
+func sumsTime(products int) int { return products / 50 }
 
 // scratch is memory for intermediate results, by slot, kept between operations.
 type scratch struct{ slots [8][]byte }

@@ -31,7 +31,7 @@ func TestReference(t *testing.T) {
 func TestCPU(t *testing.T) {
 	for _, l := range simd.Levels() {
 		t.Run(l.String(), func(t *testing.T) {
-			c := kernels.NewCPU(kernels.CPUOptions{Level: &l, Workers: 3})
+			c := kernels.NewCPU(kernels.CPUOptions{Level: &l, Workers: 3, Eager: true})
 			kerneltest.Run(t, c, kerneltest.Options{Quick: *quick || l < simd.Best(), Only: *only, Not: "e4m3", Known: &known})
 		})
 	}
