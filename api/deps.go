@@ -25,6 +25,10 @@ type Deps struct {
 	// Sessions holds the records of live sessions, Rooms is where they meet. Both or none; without them /v1/stream answers 503 streaming_off.
 	Sessions Sessions
 	Rooms    Rooms
+	// Webhooks judges addresses of webhooks and tests their receivers; nil answers 503 webhooks_off on their routes.
+	Webhooks Webhooks
+	// FetchImage opens a picture by URL; nil means that nothing is fetched.
+	FetchImage FetchImage
 	// Registry collects the metrics that are served, of all rooms; nil makes a new one.
 	Registry *prometheus.Registry
 	// Logger takes one line a request; nil discards.
@@ -43,10 +47,21 @@ type Picture struct {
 // fault, or are the reader's own or the cause of ctx.
 type DecodeImage func(ctx context.Context, r io.Reader) (Picture, error)
 
+// FetchImage opens a picture of at most bytesMax bytes. Its errors, and those of reading, wrap ErrAddress, ErrUnreachable or ErrImageTooLarge where the address is at
+// fault. The caller closes it.
+type FetchImage func(ctx context.Context, url string, bytesMax int64) (io.ReadCloser, error)
+
+// Webhooks is the part of webhooks that somebody waits for. Its errors wrap ErrAddress or ErrUnreachable where the address is at fault.
+type Webhooks interface {
+	CheckURL(ctx context.Context, url string) error
+	Test(ctx context.Context, tenant, id, kind string) (status int, err error)
+}
+
 // Jobs is what the API uses of jobs.Store.
 type Jobs interface {
 	VideoRecords
 	InputRecords
+	WebhookRecords
 	Keys
 	Fleet
 }
@@ -80,6 +95,16 @@ type Keys interface {
 	AllowCreate(ctx context.Context, keyID string) (jobs.Rate, error)
 	Quota(ctx context.Context, keyID string) (jobs.Quota, error)
 	CheckStored(ctx context.Context, tenant, keyID string) error
+}
+
+// WebhookRecords are the endpoints that tenants want to be told at.
+type WebhookRecords interface {
+	CreateWebhook(ctx context.Context, tenant string, c jobs.WebhookChange) (jobs.Webhook, jobs.Secret, error)
+	GetWebhook(ctx context.Context, tenant, id string) (jobs.Webhook, error)
+	ListWebhooks(ctx context.Context, tenant string, q jobs.ListQuery) (page []jobs.Webhook, hasMore bool, err error)
+	UpdateWebhook(ctx context.Context, tenant, id string, c jobs.WebhookChange) (jobs.Webhook, error)
+	RotateWebhookSecret(ctx context.Context, tenant, id string, keepOld bool) (jobs.Webhook, jobs.Secret, error)
+	DeleteWebhook(ctx context.Context, tenant, id string) error
 }
 
 // Fleet is the state of queue and workers.

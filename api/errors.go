@@ -27,6 +27,14 @@ var (
 	ErrImageCorrupt = errors.New("image corrupt")
 )
 
+// The errors of Webhooks and of a FetchImage.
+var (
+	// ErrAddress means that the text is no address that may be called.
+	ErrAddress = errors.New("unacceptable address")
+	// ErrUnreachable means that nothing usable came from the address, or that it must not be called; it does not say which.
+	ErrUnreachable = errors.New("address not reachable")
+)
+
 // The types of the envelope.
 const (
 	typeInvalidRequest = "invalid_request_error"
@@ -67,6 +75,9 @@ const (
 	codeNoCapacity          = "no_capacity"
 	codeTooManySessions     = "too_many_sessions"
 	codeSessionEnded        = "session_ended"
+	codeWebhooksOff         = "webhooks_off"
+	codeWebhookUnreachable  = "webhook_unreachable"
+	codeTooManyWebhooks     = "too_many_webhook_endpoints"
 	codeUnavailable         = "service_unavailable"
 	codeStorageFull         = "insufficient_storage"
 	codeUploadStalled       = "upload_stalled"
@@ -143,6 +154,10 @@ func translations() []translation {
 			retryAfter: quotaRetryAfter}},
 		{streaming.ErrTerminal, *sessionEnded()},
 		{streaming.ErrUnavailable, unavailable},
+		{jobs.ErrTooMany, problem{status: 429, typ: typeRateLimit, code: codeTooManyWebhooks, message: "There are too many webhook endpoints already. Delete one of them first.",
+			noRetry: true, retryAfter: 60}},
+		{ErrAddress, *badRequest("url", codeInvalidValue, "url must be an https address of at most 2048 characters, without user and password, on a port that this server calls.")},
+		{ErrUnreachable, *badRequest("url", codeInvalidValue, "url must have a public host that can be found.")},
 		{jobs.ErrUnstaged, unavailable},
 		{jobs.ErrUnavailable, unavailable},
 		{jobs.ErrDataLost, unavailable},
@@ -151,9 +166,6 @@ func translations() []translation {
 		{storage.ErrUnavailable, unavailable},
 		{storage.ErrCorrupt, unavailable},
 		{storage.ErrNotFound, problem{status: 404, typ: typeInvalidRequest, code: codeContentMissing, message: "The file is not there any more."}},
-		{ErrImageType, *badImage("input_reference is not a PNG, JPEG or WebP picture.")},
-		{ErrImageTooLarge, *badImage("input_reference is too large.")},
-		{ErrImageCorrupt, *badImage("input_reference cannot be decoded.")},
 		{os.ErrDeadlineExceeded, problem{status: 408, typ: typeInvalidRequest, code: codeUploadStalled, message: "The body of the request did not arrive in time."}},
 		{context.Canceled, problem{status: statusClientGone, typ: typeInvalidRequest, code: codeClientGone, message: "The client closed the request."}},
 		{context.DeadlineExceeded, unavailable},
@@ -162,10 +174,6 @@ func translations() []translation {
 
 func sessionEnded() *problem {
 	return &problem{status: 409, typ: typeInvalidRequest, code: codeSessionEnded, param: "session_id", message: "The session has ended.", noRetry: true}
-}
-
-func badImage(message string) *problem {
-	return badRequest("input_reference", codeInvalidImage, message)
 }
 
 // toProblem turns any error into an answer. What no rule knows is a 500 whose text stays in the log.

@@ -84,7 +84,7 @@ func DecodeJSON(body []byte) (any, error) { return decodeJSON(body) }
 
 // ReferenceBytes is the picture of a data URL or of base64.
 func ReferenceBytes(text string) ([]byte, error) {
-	r, err := referenceText(text)
+	r, err := referenceText("input_reference", text)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,9 @@ import (
 type reference struct {
 	open   func(ctx context.Context) (io.ReadCloser, error)
 	digest string
+	// url is where it has to be fetched from before open is of use; empty for what is here already. param is the field that named it.
+	url   string
+	param string
 }
 
 // known is a picture that is here whole and need not be closed. It shows its size, so that the decoder's buffer need not grow: growing leaves
@@ -39,10 +42,11 @@ func (s *Server) takeReference(ctx context.Context, who caller, f *fields) (*ref
 		if given {
 			return nil, badRequest("input_reference", codeInvalidValue, "input_reference and reference_url exclude each other; give one of them.")
 		}
-		if _, isText := other.(string); !isText {
+		text, isText := other.(string)
+		if !isText {
 			return nil, badRequest("reference_url", codeInvalidType, "reference_url must be a string.")
 		}
-		return nil, badRequest("reference_url", codeUnsupported, fetchIsOff("reference_url"))
+		return s.referenceString("reference_url", text)
 	}
 	if !given {
 		return nil, nil // no reference is an ordinary request
@@ -51,7 +55,7 @@ func (s *Server) takeReference(ctx context.Context, who caller, f *fields) (*ref
 	case *upload:
 		return &reference{digest: v.SHA256(), open: func(context.Context) (io.ReadCloser, error) { return known{v.Reader()}, nil }}, nil
 	case string:
-		return referenceText(v)
+		return s.referenceString("input_reference", v)
 	case map[string]any:
 		return s.referenceObject(ctx, who, v, f.form)
 	}
@@ -84,7 +88,7 @@ func (s *Server) referenceObject(ctx context.Context, who caller, object map[str
 	if hasFile {
 		return s.referenceFile(ctx, who, text)
 	}
-	return referenceText(text)
+	return s.referenceString("input_reference", text)
 }
 
 // referenceFile finds an own upload.
@@ -106,45 +110,55 @@ func (s *Server) referenceFile(ctx context.Context, who caller, id string) (*ref
 	}}, nil
 }
 
-// referenceText reads a data URL or bare base64. Addresses and paths are refused: nothing is fetched, and nothing of the server is read.
-func referenceText(text string) (*reference, error) {
+// referenceString reads an address where fetching is on, a data URL or bare base64. Paths are refused: nothing of the server is read.
+func (s *Server) referenceString(param, text string) (*reference, error) {
 	lower := strings.ToLower(text[:min(len(text), 8)])
-	if strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") {
-		return nil, badRequest("input_reference", codeUnsupported, fetchIsOff("input_reference"))
+	if !strings.HasPrefix(lower, "http://") && !strings.HasPrefix(lower, "https://") {
+		return referenceText(param, text)
 	}
-	data, err := base64Data(text)
+	if s.deps.FetchImage == nil {
+		return nil, badRequest(param, codeUnsupported, fetchIsOff(param))
+	}
+	// What the request says is the address. So a retry is the same request, even if somebody else answers there by then.
+	digest := sha256.Sum256([]byte("url:" + text))
+	return &reference{param: param, url: text, digest: hex.EncodeToString(digest[:])}, nil
+}
+
+// referenceText reads a data URL or bare base64.
+func referenceText(param, text string) (*reference, error) {
+	data, err := base64Data(param, text)
 	if err != nil {
 		return nil, err
 	}
 	picture, err := decodeBase64(data)
 	if err != nil {
-		return nil, badRequest("input_reference", codeInvalidType, "Invalid type for 'input_reference': expected a file, a data URL or base64, but got another string instead.")
+		return nil, badRequest(param, codeInvalidType, "Invalid type for '"+param+"': expected a file, a data URL or base64, but got another string instead.")
 	}
 	if len(picture) > imageBytesMax {
-		return nil, tooLarge("input_reference", "input_reference is larger than 20 MB.")
+		return nil, tooLarge(param, param+" is larger than 20 MB.")
 	}
 	if !isPicture(picture) {
-		return nil, badRequest("input_reference", codeInvalidImage, "input_reference is not a PNG, JPEG or WebP picture.")
+		return nil, badRequest(param, codeInvalidImage, param+" is not a PNG, JPEG or WebP picture.")
 	}
 	digest := sha256.Sum256(picture)
-	return &reference{digest: hex.EncodeToString(digest[:]), open: func(context.Context) (io.ReadCloser, error) {
+	return &reference{param: param, digest: hex.EncodeToString(digest[:]), open: func(context.Context) (io.ReadCloser, error) {
 		return known{bytes.NewReader(picture)}, nil
 	}}, nil
 }
 
 // base64Data is the base64 of a data URL, or the text itself where it is none.
-func base64Data(text string) (string, error) {
+func base64Data(param, text string) (string, error) {
 	if len(text) < 5 || !strings.EqualFold(text[:5], "data:") {
 		return text, nil
 	}
 	head, data, found := strings.Cut(text[5:], ",")
 	if !found || len(head) > nameBytesMax || !strings.HasSuffix(strings.ToLower(head), ";base64") {
-		return "", badRequest("input_reference", codeInvalidValue, "input_reference: a data URL must have the form data:image/png;base64,... .")
+		return "", badRequest(param, codeInvalidValue, param+": a data URL must have the form data:image/png;base64,... .")
 	}
 	if strings.Contains(data, "%") {
 		plain, err := url.PathUnescape(data)
 		if err != nil {
-			return "", badRequest("input_reference", codeInvalidValue, "input_reference: the data URL has a broken escape.")
+			return "", badRequest(param, codeInvalidValue, param+": the data URL has a broken escape.")
 		}
 		data = plain
 	}
@@ -168,18 +182,4 @@ func decodeBase64(text string) ([]byte, error) {
 func isPicture(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("\x89PNG\r\n\x1a\n")) || bytes.HasPrefix(head, []byte("\xff\xd8\xff")) ||
 		len(head) >= 12 && string(head[:4]) == "RIFF" && string(head[8:12]) == "WEBP"
-}
-
-// decodePicture makes a clean picture of the reference, a few at a time over all requests.
-func (s *Server) decodePicture(ctx context.Context, r *reference) (Picture, error) {
-	if err := s.decodes.Acquire(ctx, 1); err != nil {
-		return Picture{}, err
-	}
-	defer s.decodes.Release(1)
-	body, err := r.open(ctx)
-	if err != nil {
-		return Picture{}, err
-	}
-	defer func() { _ = body.Close() }()
-	return s.deps.DecodeImage(ctx, body)
 }

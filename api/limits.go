@@ -25,6 +25,8 @@ const (
 	nameBytesMax = 256
 	// imageBytesMax bounds a picture, and any other uploaded file.
 	imageBytesMax = 20 << 20
+	// fetchesMax is how many pictures are fetched by URL at the same time; more of them wait.
+	fetchesMax = 16
 	// spoolMemoryBytesMax is what of one upload is held in memory before it goes to a file without a name.
 	spoolMemoryBytesMax = 256 << 10
 	// The limits of metadata, in pairs and characters.
@@ -41,6 +43,9 @@ const (
 	// extensionsMax and extendedSecondsMax bound a chain of extensions.
 	extensionsMax      = 6
 	extendedSecondsMax = 120
+	// webhookNameRunesMax and webhookURLBytesMax bound a webhook endpoint.
+	webhookNameRunesMax = 256
+	webhookURLBytesMax  = 2048
 	// identityBytesMax bounds the identity of a participant, sessionPromptBytesMax the prompt of a session, whose record is read whole.
 	identityBytesMax      = 128
 	sessionPromptBytesMax = 48 << 10
@@ -54,6 +59,9 @@ const (
 	filesLimitDefault  = 100
 	filesLimitMax      = 10000
 	sessionsLimitMax   = 100
+	// A page of webhook endpoints.
+	webhooksLimitDefault = 20
+	webhooksLimitMax     = 100
 )
 
 // The limits of a connection. The idle timeout is above the five minutes that load generators keep connections, so that it is the

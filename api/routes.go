@@ -15,6 +15,7 @@ func (s *Server) newEcho() *echo.Echo {
 	e.Pre(s.frame, s.cors)
 	s.videoRoutes(e)
 	s.fileRoutes(e)
+	s.webhookRoutes(e)
 	s.streamRoutes(e)
 	s.serviceRoutes(e)
 	return e
@@ -51,6 +52,28 @@ func (s *Server) fileRoutes(e *echo.Echo) {
 	get(e, files+"/:file_id/content", s.downloadFile, s.authenticate)
 	get(e, models, s.listModels, s.authenticate)
 	get(e, models+"/:model", s.getModel, s.authenticate)
+}
+
+func (s *Server) webhookRoutes(e *echo.Echo) {
+	const hooks = "/v1/webhook_endpoints"
+	e.POST(hooks, s.createWebhook, s.authenticate, s.webhooksGate)
+	get(e, hooks, s.listWebhooks, s.authenticate, s.webhooksGate)
+	get(e, hooks+"/:webhook_endpoint_id", s.getWebhook, s.authenticate, s.webhooksGate)
+	e.POST(hooks+"/:webhook_endpoint_id", s.updateWebhook, s.authenticate, s.webhooksGate)
+	e.DELETE(hooks+"/:webhook_endpoint_id", s.deleteWebhook, s.authenticate, s.webhooksGate)
+	e.POST(hooks+"/:webhook_endpoint_id/rotate_secret", s.rotateWebhookSecret, s.authenticate, s.webhooksGate)
+	e.POST(hooks+"/:webhook_endpoint_id/test", s.testWebhook, s.authenticate, s.webhooksGate)
+	get(e, "/v1/webhook_event_types", s.listWebhookEventTypes, s.authenticate)
+}
+
+// webhooksGate answers for a server without webhooks.
+func (s *Server) webhooksGate(next echo.HandlerFunc) echo.HandlerFunc {
+	if s.deps.Webhooks != nil {
+		return next
+	}
+	return func(echo.Context) error {
+		return &problem{status: http.StatusServiceUnavailable, typ: typeServer, code: codeWebhooksOff, noRetry: true, message: "This server has no webhooks."}
+	}
 }
 
 func (s *Server) streamRoutes(e *echo.Echo) {

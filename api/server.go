@@ -40,6 +40,8 @@ type Server struct {
 	streams atomic.Int64
 	// decodes bounds the pictures that are decoded at once.
 	decodes *semaphore.Weighted
+	// fetches bounds the pictures that are fetched by URL at once.
+	fetches *semaphore.Weighted
 	// buffers are for receive.
 	buffers sync.Pool
 	// draining makes readiness false; stopping ends the streams.
@@ -79,6 +81,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, err
 	}
 	s.bodies, s.decodes = semaphore.NewWeighted(cfg.BodyMemoryBytesMax), semaphore.NewWeighted(int64(cfg.DecodesMax))
+	s.fetches = semaphore.NewWeighted(fetchesMax)
 	if s.metrics, err = newMetrics(deps.Registry, s.started); err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func (s *Server) resolve(ctx context.Context, model chosen, in contract.Input, r
 		}
 	}
 	if picture.Width != resolved.Width || picture.Height != resolved.Height {
-		return contract.Resolved{}, Picture{}, badRequest("input_reference", codeInvalidImage, "Inpaint image must match the requested width and height. The picture is "+
+		return contract.Resolved{}, Picture{}, badRequest(ref.name(), codeInvalidImage, "Inpaint image must match the requested width and height. The picture is "+
 			sizeText(picture.Width, picture.Height)+", the video "+resolved.Size+".")
 	}
 	return resolved, picture, nil

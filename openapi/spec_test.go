@@ -45,6 +45,8 @@ func TestTypesHoldToTheFile(t *testing.T) {
 		openapi.ModelList{}, openapi.File{}, openapi.FileList{}, openapi.FileDeleted{}, openapi.Health{}, openapi.Ready{}, openapi.ServiceStatus{},
 		openapi.PoolMember{}, openapi.ServiceMetadata{}, openapi.TaskContract{}, openapi.ParameterContract{}, openapi.PoolSummary{},
 		openapi.MetricsJSON{}, openapi.TaskCounts{}, openapi.QueueCounts{}, openapi.Error{}, openapi.ErrorBody{},
+		openapi.WebhookEndpoint{}, openapi.WebhookEndpointWithSecret{}, openapi.WebhookEndpointList{}, openapi.WebhookEndpointDeleted{},
+		openapi.WebhookEndpointTest{}, openapi.WebhookEventTypeList{},
 		openapi.Session{}, openapi.SessionFacts{}, openapi.SessionList{}, openapi.SessionTicket{}, openapi.SessionToken{}, openapi.SessionEnded{},
 		openapi.StreamHealth{}, openapi.StreamWorker{}, openapi.SessionCapacity{}, openapi.Environment{}} {
 		typ := reflect.TypeOf(v)

@@ -592,6 +592,96 @@ func (e VideoStatus) Valid() bool {
 	}
 }
 
+// Defines values for WebhookEndpointObject.
+const (
+	WebhookEndpointObjectWebhookEndpoint WebhookEndpointObject = "webhook_endpoint"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEndpointObject enum.
+func (e WebhookEndpointObject) Valid() bool {
+	switch e {
+	case WebhookEndpointObjectWebhookEndpoint:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookEndpointDeletedObject.
+const (
+	WebhookEndpointDeletedObjectWebhookEndpointDeleted WebhookEndpointDeletedObject = "webhook_endpoint.deleted"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEndpointDeletedObject enum.
+func (e WebhookEndpointDeletedObject) Valid() bool {
+	switch e {
+	case WebhookEndpointDeletedObjectWebhookEndpointDeleted:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookEndpointListObject.
+const (
+	WebhookEndpointListObjectList WebhookEndpointListObject = "list"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEndpointListObject enum.
+func (e WebhookEndpointListObject) Valid() bool {
+	switch e {
+	case WebhookEndpointListObjectList:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookEndpointTestObject.
+const (
+	WebhookEndpointTestObjectWebhookEndpointTest WebhookEndpointTestObject = "webhook_endpoint.test"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEndpointTestObject enum.
+func (e WebhookEndpointTestObject) Valid() bool {
+	switch e {
+	case WebhookEndpointTestObjectWebhookEndpointTest:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookEndpointWithSecretObject.
+const (
+	WebhookEndpointWithSecretObjectWebhookEndpoint WebhookEndpointWithSecretObject = "webhook_endpoint"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEndpointWithSecretObject enum.
+func (e WebhookEndpointWithSecretObject) Valid() bool {
+	switch e {
+	case WebhookEndpointWithSecretObjectWebhookEndpoint:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookEventTypeListObject.
+const (
+	WebhookEventTypeListObjectList WebhookEventTypeListObject = "list"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEventTypeListObject enum.
+func (e WebhookEventTypeListObject) Valid() bool {
+	switch e {
+	case WebhookEventTypeListObjectList:
+		return true
+	default:
+		return false
+	}
+}
+
 // Character defines model for Character.
 type Character struct {
 	CreatedAt int64   `json:"created_at"`
@@ -1182,6 +1272,90 @@ type VideoListObject string
 // VideoStatus defines model for VideoStatus.
 type VideoStatus string
 
+// WebhookEndpoint defines model for WebhookEndpoint.
+type WebhookEndpoint struct {
+	CreatedAt int64 `json:"created_at"`
+
+	// DisabledAt Extension: when its receiver said 410, after which it gets nothing until it is updated.
+	DisabledAt        *int64                `json:"disabled_at"`
+	EventTypes        []string              `json:"event_types"`
+	ID                string                `json:"id"`
+	Name              string                `json:"name"`
+	Object            WebhookEndpointObject `json:"object"`
+	SigningSecretHint *string               `json:"signing_secret_hint"`
+
+	// UpdatedAt When name, address, events or secret last changed.
+	UpdatedAt int64  `json:"updated_at"`
+	URL       string `json:"url"`
+}
+
+// WebhookEndpointObject defines model for WebhookEndpoint.Object.
+type WebhookEndpointObject string
+
+// WebhookEndpointDeleted defines model for WebhookEndpointDeleted.
+type WebhookEndpointDeleted struct {
+	Deleted bool                         `json:"deleted"`
+	ID      string                       `json:"id"`
+	Object  WebhookEndpointDeletedObject `json:"object"`
+}
+
+// WebhookEndpointDeletedObject defines model for WebhookEndpointDeleted.Object.
+type WebhookEndpointDeletedObject string
+
+// WebhookEndpointList defines model for WebhookEndpointList.
+type WebhookEndpointList struct {
+	Data    []WebhookEndpoint         `json:"data"`
+	FirstID *string                   `json:"first_id"`
+	HasMore bool                      `json:"has_more"`
+	LastID  *string                   `json:"last_id"`
+	Object  WebhookEndpointListObject `json:"object"`
+}
+
+// WebhookEndpointListObject defines model for WebhookEndpointList.Object.
+type WebhookEndpointListObject string
+
+// WebhookEndpointTest defines model for WebhookEndpointTest.
+type WebhookEndpointTest struct {
+	EventType  string                    `json:"event_type"`
+	Object     WebhookEndpointTestObject `json:"object"`
+	StatusCode int                       `json:"status_code"`
+
+	// Success Always true: the receiver answered.
+	Success           bool   `json:"success"`
+	WebhookEndpointID string `json:"webhook_endpoint_id"`
+}
+
+// WebhookEndpointTestObject defines model for WebhookEndpointTest.Object.
+type WebhookEndpointTestObject string
+
+// WebhookEndpointWithSecret defines model for WebhookEndpointWithSecret.
+type WebhookEndpointWithSecret struct {
+	CreatedAt  int64                           `json:"created_at"`
+	DisabledAt *int64                          `json:"disabled_at"`
+	EventTypes []string                        `json:"event_types"`
+	ID         string                          `json:"id"`
+	Name       string                          `json:"name"`
+	Object     WebhookEndpointWithSecretObject `json:"object"`
+
+	// SigningSecret whsec_ and the base64 of 32 bytes.
+	SigningSecret     string  `json:"signing_secret"`
+	SigningSecretHint *string `json:"signing_secret_hint"`
+	UpdatedAt         int64   `json:"updated_at"`
+	URL               string  `json:"url"`
+}
+
+// WebhookEndpointWithSecretObject defines model for WebhookEndpointWithSecret.Object.
+type WebhookEndpointWithSecretObject string
+
+// WebhookEventTypeList defines model for WebhookEventTypeList.
+type WebhookEventTypeList struct {
+	Data   []string                   `json:"data"`
+	Object WebhookEventTypeListObject `json:"object"`
+}
+
+// WebhookEventTypeListObject defines model for WebhookEventTypeList.Object.
+type WebhookEventTypeListObject string
+
 // FileID defines model for FileID.
 type FileID = string
 
@@ -1193,3 +1367,6 @@ type SessionID = string
 
 // VideoID defines model for VideoID.
 type VideoID = string
+
+// WebhookEndpointID defines model for WebhookEndpointID.
+type WebhookEndpointID = string

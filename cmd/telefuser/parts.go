@@ -97,7 +97,7 @@ func jobsConfig(c config.Config) jobs.Config {
 	return jobs.Config{
 		Prefix: c.Redis.Prefix, LeaseTTL: c.Jobs.LeaseTTL, RenewEvery: min(c.Jobs.LeaseTTL/3, defaultRenewEvery), RetentionTTL: c.Jobs.Retention,
 		QueuedMax: c.Jobs.QueuedMax, QueueTimeout: c.Jobs.QueueTimeout, CreatesPerMinute: c.HTTP.CreatesPerMinute,
-		QueueAgeMax: c.Jobs.QueueAgeMax, PriorityStep: c.Jobs.PriorityStep,
+		WebhooksPerTenantMax: c.Webhooks.PerTenantMax, QueueAgeMax: c.Jobs.QueueAgeMax, PriorityStep: c.Jobs.PriorityStep,
 		Quota: jobs.Quota{
 			Queued: int64(c.Quotas.Queued), Running: int64(c.Quotas.Running), MegapixelSecondsPerHour: int64(c.Quotas.MegapixelSecondsPerHour),
 			StoredBytes: int64(c.Quotas.StoredBytes),

@@ -79,9 +79,9 @@ func serve(ctx context.Context, p *parts, pipelineName string, listening func(ur
 		group.Go(func() error { return p.live.run(ctx) })
 	}
 	if worker != nil {
-		group.Go(func() error { return runWorker(ctx, p, worker) })
+		group.Go(func() error { return runWorker(ctx, p, worker, registry) })
 	} else {
-		group.Go(func() error { return runCaretakers(ctx, p) })
+		group.Go(func() error { return runCaretakers(ctx, p, registry) })
 	}
 	return group.Wait()
 }
@@ -102,6 +102,9 @@ func newAPI(p *parts, registry *prometheus.Registry, ready func(context.Context)
 		ShutdownGrace: orNone(h.ShutdownGrace), QueuedMax: p.cfg.Jobs.QueuedMax, TempDir: temp,
 	}, api.Deps{
 		Jobs: p.records, Store: p.objects, Contracts: pipeline.Contracts(), DecodeImage: decodePicture, Registry: registry, Logger: p.log, Ready: ready,
+	}
+	if err := withOutbound(p, &d); err != nil {
+		return nil, err
 	}
 	if p.live != nil {
 		c.Stream, d.Sessions, d.Rooms = p.live.shown, p.live.sessions, p.live.rooms

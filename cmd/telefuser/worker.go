@@ -41,7 +41,7 @@ func newWorkerCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withDebug(ctx, p.cfg.HTTP.DebugAddr, registry, func(ctx context.Context) error { return runWorker(ctx, p, w) })
+		return withDebug(ctx, p.cfg.HTTP.DebugAddr, registry, func(ctx context.Context) error { return runWorker(ctx, p, w, registry) })
 	})
 	return cmd
 }
@@ -54,24 +54,29 @@ func faultDirFlag(cmd *cobra.Command) *string {
 }
 
 // runWorker runs a worker with what must run beside it, and ends when the worker does.
-func runWorker(ctx context.Context, p *parts, w *workers.Worker) error {
+func runWorker(ctx context.Context, p *parts, w *workers.Worker, metrics prometheus.Registerer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, side := errgroup.WithContext(context.WithoutCancel(ctx))
 	side, stopSide := context.WithCancel(side)
 	group.Go(func() error { defer stopSide(); return w.Run(ctx) })
-	group.Go(func() error { defer stop(); return runCaretakers(side, p) })
+	group.Go(func() error { defer stop(); return runCaretakers(side, p, metrics) })
 	return group.Wait()
 }
 
-// runCaretakers mends records and removes leftovers. Every process does: they agree through Redis.
-func runCaretakers(ctx context.Context, p *parts) error {
+// runCaretakers mends records, removes leftovers and sends the events of webhooks. Every process does: they agree through Redis.
+func runCaretakers(ctx context.Context, p *parts, metrics prometheus.Registerer) error {
 	janitor, err := workers.NewJanitor(workers.JanitorConfig{Log: p.log}, p.records, p.objects)
+	if err != nil {
+		return err
+	}
+	sender, err := newSender(p, metrics)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.records.RunReaper(ctx) })
+	group.Go(func() error { return sender.Run(ctx) })
 	group.Go(func() error { return janitor.Run(ctx) })
 	group.Go(func() error { warnPolicy(ctx, p.records, p.log); return nil })
 	return group.Wait()

@@ -15,6 +15,9 @@ type Config struct {
 	LiveKit LiveKit `key:"livekit"`
 	Stream  Stream  `key:"stream"`
 	Models  Models  `key:"models"`
+	// Outbound and Webhooks are about calls to addresses that clients name.
+	Outbound Outbound `key:"outbound"`
+	Webhooks Webhooks `key:"webhooks"`
 }
 
 // Log says how much is written on stderr and in which form.
@@ -144,6 +147,7 @@ func Default() Config {
 		LiveKit: LiveKit{TokenTTL: 10 * time.Minute},
 		Stream: Stream{NumWorkers: 1, MaxSessionsPerWorker: "1", ControlIdleTimeout: 10 * time.Second, SessionTimeout: 30 * time.Minute,
 			ControllerTimeout: time.Minute, RoomEmptyTimeout: 30 * time.Second, SessionsPerTenantMax: 100},
-		Models: Models{Default: "terrain"},
+		Models:   Models{Default: "terrain"},
+		Webhooks: Webhooks{PerTenantMax: 20},
 	}
 }

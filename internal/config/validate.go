@@ -59,6 +59,9 @@ func (c Config) Validate() error {
 		{"stream.controller_timeout", within(c.Stream.ControllerTimeout, time.Second, time.Hour), "want 1s..1h"},
 		{"stream.room_empty_timeout", within(c.Stream.RoomEmptyTimeout, time.Second, time.Hour), "want 1s..1h"},
 		{"stream.sessions_per_tenant_max", c.Stream.SessionsPerTenantMax >= 1, "want 1 or more"},
+		{"outbound.allow_networks", fine(c.Outbound.Networks()), "want networks such as 10.1.0.0/16"},
+		{"outbound.allow_ports", fine(c.Outbound.Ports()), "want ports from 1 to 65535"},
+		{"webhooks.per_tenant_max", c.Webhooks.PerTenantMax >= 1 && c.Webhooks.PerTenantMax <= 1000, "want 1..1000"},
 		{"models.default", c.Models.Default != "", "want a pipeline's name"},
 	}
 	for _, check := range checks {
