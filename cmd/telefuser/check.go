@@ -30,28 +30,31 @@ func newCheckCommand() *cobra.Command {
 }
 
 func check(ctx context.Context, url string) error {
+	status, body, err := ask(ctx, url)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("not ready: %d %s", status, body)
+	}
+	return err
+}
+
+// ask sends a GET and answers the status and the beginning of the body.
+func ask(ctx context.Context, url string) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return usageError{err}
+		return 0, nil, usageError{err}
 	}
 	transport := checkTransport(req.URL.Hostname())
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Timeout: checkTimeout, Transport: transport}
 	res, err := client.Do(req)
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, checkBodyBytes))
-	if err != nil {
-		return err
-	}
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("not ready: %d %s", res.StatusCode, body)
-	}
-	return nil
+	body, err = io.ReadAll(io.LimitReader(res.Body, checkBodyBytes))
+	return res.StatusCode, body, err
 }
 
 // checkTransport verifies certificates, but not this machine's own: they rarely name a loopback address, and nobody stands in between.

@@ -25,7 +25,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.AddCommand(newServeCommand(), newStreamServeCommand(), newWorkerCommand(), newDevCommand(), newDemoCommand(), newEngineCommand(),
-		newKeysCommand(), newJobsCommand(), newWebhooksCommand(), newSessionsCommand(), newConfigCommand(), newCheckCommand(), newVersionCommand(), newBenchCommand(), newGPUsCommand(), newModelsCommand())
+		newKeysCommand(), newJobsCommand(), newWebhooksCommand(), newSessionsCommand(), newConfigCommand(), newCheckCommand(), newDoctorCommand(), newVersionCommand(), newBenchCommand(), newGPUsCommand(), newModelsCommand())
 	root.SetVersionTemplate(versionLine())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	beStrict(root)

@@ -99,19 +99,29 @@ func (s *Server) Check(ctx context.Context) error {
 }
 
 func (s *Server) get(ctx context.Context, path string) (status int, err error) {
+	res, err := s.ask(ctx, path)
+	if err != nil {
+		return 0, err
+	}
+	return res.StatusCode, res.Body.Close()
+}
+
+// ask sends a GET. Its error does not name the address, which may hold a token.
+func (s *Server) ask(ctx context.Context, path string) (*http.Response, error) {
 	base := strings.TrimSuffix(s.cfg.URL, "/")
 	if rest, isSocket := strings.CutPrefix(base, "ws"); isSocket {
 		base = "http" + rest
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, http.NoBody)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	res, err := s.http.Do(req)
-	if err != nil {
-		return 0, err
+	var named *url.Error
+	if errors.As(err, &named) {
+		err = named.Err
 	}
-	return res.StatusCode, res.Body.Close()
+	return res, err
 }
 
 // exists answers nil when the room is there, ErrRoomNotFound when it is not.
