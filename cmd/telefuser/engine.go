@@ -25,12 +25,13 @@ func newEngineCommand() *cobra.Command {
 	socket := cmd.Flags().String("socket", "", "Unix socket to listen on")
 	device := cmd.Flags().String("device", "", "numbers or UUIDs of the GPUs to run on, separated by commas; empty means the processor")
 	share := cmd.Flags().Bool("share-device", false, "let other engines that are told so as well have the GPUs too")
+	models := cmd.Flags().String("models-dir", "", "folder that holds a folder of weights for each pipeline that needs some")
 	level := cmd.Flags().String("log-level", "info", "least level that is logged")
 	faults := cmd.Flags().String("fault-dir", "", "directory whose files make the device fail; for fault tests")
 	_ = cmd.Flags().MarkHidden("fault-dir")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		devices, trouble := openEngineDevices(cmd.Context(), *device, gpu.Sharing(*share))
-		p, err := pipeline.NewOn(args[0], pipeline.Options{Devices: devices.ordinals, FaultDir: *faults})
+		p, err := pipeline.NewOn(args[0], pipeline.Options{Devices: devices.ordinals, FaultDir: *faults, ModelsDir: *models})
 		if err == nil {
 			err = serveEngine(cmd.Context(), p, devices, trouble, engine.ServeConfig{
 				Socket: *socket, Parent: os.Stdin, Log: stderrLogger(config.Log{Level: *level, Format: "json"}),

@@ -37,6 +37,10 @@ func measureAll(ctx context.Context, c config.Config, say func(line string)) err
 		return fmt.Errorf("data directory: %w", err)
 	}
 	for _, accepts := range pipeline.Contracts() {
+		if need := accepts.Device; need.CPU && need.GPUs == 0 && need.MemoryBytes == nil {
+			say(accepts.Name + " runs on the processor")
+			continue
+		}
 		if err := measureOne(ctx, c, accepts, say); err != nil {
 			return fmt.Errorf("measure %s: %w", accepts.Name, err)
 		}
@@ -56,7 +60,7 @@ func measureOne(ctx context.Context, c config.Config, accepts contract.Contract,
 	}
 	log := stderrLogger(config.Log{Level: "warn", Format: "text"})
 	keeper := &footprintKeeper{path: footprintsPath(c), log: log}
-	e := engineConfig(self, accepts.Name, group, config.Config{Log: config.Log{Level: "warn"}, Worker: c.Worker})
+	e := engineConfig(self, accepts.Name, group, config.Config{Log: config.Log{Level: "warn"}, Worker: c.Worker, Models: c.Models})
 	e.RuntimeDir, e.Log, e.DeviceLostMax = filepath.Join(c.TempDir(), "engines"), log, 1
 	e.OnPhase = func(desc engine.Description, phase *engine.PhaseFacts) {
 		keeper.learn(desc, phase)

@@ -153,6 +153,9 @@ func engineConfig(self, name string, group []string, c config.Config) engine.Con
 		Command: []string{self, "engine", name, "--log-level", c.Log.Level}, Env: engineEnv(config.Environ()), Pipeline: name,
 		LoadTimeout: c.Worker.LoadTimeout, StallTimeout: c.Worker.StallTimeout, Devices: group, ShareDevices: c.Worker.ShareGPUs,
 	}
+	if c.Models.Dir != "" {
+		e.Command = append(e.Command, "--models-dir", c.Models.Dir)
+	}
 	if len(group) > 0 {
 		e.Command = append(e.Command, "--device", strings.Join(group, ","))
 		if c.Worker.ShareGPUs {

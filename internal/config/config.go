@@ -131,6 +131,7 @@ type Stream struct {
 type Models struct {
 	Default string   `key:"default" flag:"default-model" doc:"Pipeline that the OpenAI model names and an absent model mean."`
 	Aliases []string `key:"aliases" flag:"model-alias" doc:"Further names as alias=pipeline."`
+	Dir     string   `key:"dir" flag:"models-dir" doc:"Folder that holds a folder of weights for each pipeline that needs some, such as tiny-world."`
 }
 
 // Default is the configuration that nothing was said about.
