@@ -6,8 +6,8 @@ import (
 	"telefuser/workers/kernels"
 )
 
-// Writer is where a tensor's bytes go: a kernels.Backend, or what copies them for one. It may
-// keep src until the next call only.
+// Writer is where a tensor's bytes go: a kernels.Backend, or what copies them for one, as a
+// kernels.Uploader does. It must not keep src.
 type Writer interface {
 	Write(dst kernels.Tensor, src []byte) error
 }
