@@ -88,14 +88,15 @@ func (c *CPU) packGroup(w *scratch, p panels, g group, src Tensor, k, stride int
 	}
 }
 
-// packEight turns eight rows into eight columns of a group, from its column j on. Columns beyond the
-// last hold anything: nobody reads their sums.
+// packEight turns eight rows into eight columns of a group, from its column j on; rows are a whole
+// number of units long and apart, as every operation demands. Columns beyond the last hold anything:
+// nobody reads their sums.
 func (c *CPU) packEight(w *scratch, p panels, g group, j int, src Tensor, k, stride int) {
 	const eight = 8
 	dst := view[uint32](p.data[g.column*p.units*4:])[j : p.units*g.width]
 	count := min(eight, p.columns-g.column-j)
 	per := unitOf(p.level)
-	if count == eight && stride%per == 0 && (per == 2 || src.Type == F32) {
+	if count == eight && (per == 2 || src.Type == F32) {
 		c.level.Transpose(dst, g.width, view[uint32](src.Host[:len(src.Host)/4*4]), stride/per, p.units)
 		return
 	}
