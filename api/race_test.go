@@ -213,7 +213,7 @@ func TestSlowReadersAreServed(t *testing.T) {
 	}
 }
 
-// slowBody gives a few bytes at a time.
+// slowBody gives 256 bytes at a time.
 type slowBody struct {
 	left  string
 	pause <-chan time.Time
@@ -224,7 +224,7 @@ func (b *slowBody) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	<-b.pause
-	n := copy(p[:min(len(p), 8)], b.left)
+	n := copy(p[:min(len(p), 256)], b.left)
 	b.left = b.left[n:]
 	return n, nil
 }
@@ -240,7 +240,7 @@ func TestTLS(t *testing.T) {
 	defer client.CloseIdleConnections()
 	pause := time.NewTicker(stall / 20)
 	defer pause.Stop()
-	body := `{"prompt":"` + strings.Repeat("a", 400) + `"}`
+	body := `{"prompt":"a"` + strings.Repeat(" ", 10<<10) + `}` // 40 times 256 bytes: two stall times
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/videos", &slowBody{left: body, pause: pause.C})
 	if err != nil {
 		t.Fatal(err)
