@@ -22,4 +22,6 @@ type Rooms interface {
 	Delete(ctx context.Context, room string) error
 	Token(room, identity string, role streaming.Role, ttl time.Duration) (string, error)
 	URL() string
+	// Check answers nil when the server can be reached.
+	Check(ctx context.Context) error
 }

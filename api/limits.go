@@ -71,7 +71,7 @@ const (
 	idleTimeout         = 400 * time.Second
 	maxHeaderBytes      = 32 << 10
 	cleanupTimeout      = 5 * time.Second
-	readyCheckTimeout   = 2 * time.Second
+	readyCheckTimeout   = 1500 * time.Millisecond
 	retryAfterSeconds   = 1
 	queueFullRetryAfter = 5
 	// sessionPictureTTL is how long a session's picture is kept, queue and duration included.

@@ -158,7 +158,11 @@ func (r *rooms) Token(room, identity string, role streaming.Role, ttl time.Durat
 
 func (r *rooms) URL() string { return "ws://media.example" }
 
-func (r *rooms) Check(context.Context) error { return nil }
+func (r *rooms) Check(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.down
+}
 
 func (r *rooms) Join(_ context.Context, j streaming.Join) (streaming.Publisher, error) {
 	r.mu.Lock()

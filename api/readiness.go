@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -11,26 +13,36 @@ import (
 )
 
 // readyAge and notReadyAge are how long one answer is good for, so that any number of probes costs few looks. A no is short-lived: whoever
-// starts the server waits for the first yes.
+// starts the server waits for the first yes. Together with readyCheckTimeout, readyAge stays below the 2 s within which a broken link shows.
 const (
-	readyAge    = time.Second
+	readyAge    = 400 * time.Millisecond
 	notReadyAge = 50 * time.Millisecond
 )
 
-// readiness remembers the last look at what the server stands on.
-type readiness struct {
-	// check answers what is not there, and why for the log; "" when requests can be taken.
-	check func(ctx context.Context) (openapi.ReadyReason, error)
-	// changed hears of every new answer.
-	changed func(openapi.ReadyReason, error)
+// Link is one thing that a process stands on.
+type Link struct {
+	Reason openapi.ReadyReason
+	// Look answers nil while it is there.
+	Look func(ctx context.Context) error
+}
+
+// Readiness says what of its links a process lacks. It remembers the last look.
+type Readiness struct {
+	log *slog.Logger
 
 	mu     sync.Mutex
+	links  []Link
 	asked  time.Time
 	reason openapi.ReadyReason
 }
 
-// get looks, or remembers a look that is good still.
-func (r *readiness) get(ctx context.Context) openapi.ReadyReason {
+// NewReadiness is about these links. Where several are broken it names the first.
+func NewReadiness(log *slog.Logger, links ...Link) *Readiness {
+	return &Readiness{log: log, links: links}
+}
+
+// Reason looks, or remembers a look that is good still; "" when nothing is broken.
+func (r *Readiness) Reason(ctx context.Context) openapi.ReadyReason {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	age := readyAge
@@ -40,54 +52,72 @@ func (r *readiness) get(ctx context.Context) openapi.ReadyReason {
 	if !r.asked.IsZero() && time.Since(r.asked) < age {
 		return r.reason
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyCheckTimeout)
-	defer cancel()
-	reason, err := r.check(ctx)
+	reason, err := r.look(context.WithoutCancel(ctx))
 	if reason != r.reason || r.asked.IsZero() {
-		r.changed(reason, err)
+		r.say(reason, err)
 	}
 	r.reason, r.asked = reason, time.Now()
 	return reason
 }
 
-// checkReady looks at the records, the store and whatever the program adds.
-func (s *Server) checkReady(ctx context.Context) (openapi.ReadyReason, error) {
-	if err := s.deps.Jobs.Ping(ctx); err != nil {
-		return openapi.ReadyReasonRecords, err
+// look asks all links side by side, so that what they wait does not add up.
+func (r *Readiness) look(ctx context.Context) (openapi.ReadyReason, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyCheckTimeout)
+	defer cancel()
+	errs := make([]error, len(r.links))
+	var all sync.WaitGroup
+	for i, l := range r.links {
+		all.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					errs[i] = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+				}
+			}()
+			errs[i] = l.Look(ctx)
+		})
 	}
-	if err := s.deps.Store.Check(ctx); err != nil {
-		return openapi.ReadyReasonStorage, err
-	}
-	if s.deps.Sessions != nil && s.cfg.Stream.Primary {
-		h, err := s.deps.Sessions.Health(ctx, "")
-		if err == nil && !h.Ready() {
-			err = errNoWorker
-		}
-		if err != nil {
-			return openapi.ReadyReasonWorkers, err
-		}
-	}
-	if s.deps.Ready != nil {
-		if err := s.deps.Ready(ctx); err != nil {
-			return openapi.ReadyReasonProgram, err
+	all.Wait()
+	for i, l := range r.links {
+		if errs[i] != nil {
+			return l.Reason, errs[i]
 		}
 	}
 	return "", nil
 }
 
-var errNoWorker = errors.New("no worker of live sessions serves")
-
-// logReadiness says once what went away and that it is back.
-func (s *Server) logReadiness(reason openapi.ReadyReason, err error) {
+// say tells the log once what went away and that it is back.
+func (r *Readiness) say(reason openapi.ReadyReason, err error) {
 	if reason == "" {
-		s.log.Info("ready")
+		r.log.Info("ready")
 		return
 	}
 	level := slog.LevelWarn
-	if reason == openapi.ReadyReasonProgram && s.ready.asked.IsZero() {
+	if reason == openapi.ReadyReasonProgram && r.asked.IsZero() {
 		level = slog.LevelInfo // at the first look an engine that still loads is no news
 	}
-	s.log.Log(context.Background(), level, "not ready", slog.String("reason", string(reason)), slog.String("cause", err.Error()))
+	r.log.Log(context.Background(), level, "not ready", slog.String("reason", string(reason)), slog.String("cause", err.Error()))
+}
+
+// readyLinks are the records, the store, what live sessions need where the server is there for them, and whatever the program adds.
+func (s *Server) readyLinks() []Link {
+	links := []Link{{openapi.ReadyReasonRecords, s.deps.Jobs.Ping}, {openapi.ReadyReasonStorage, s.deps.Store.Check}}
+	if s.deps.Sessions != nil && s.cfg.Stream.Primary {
+		links = append(links, Link{openapi.ReadyReasonMedia, s.deps.Rooms.Check}, Link{openapi.ReadyReasonWorkers, s.checkWorkers})
+	}
+	if s.deps.Ready != nil {
+		links = append(links, Link{openapi.ReadyReasonProgram, s.deps.Ready})
+	}
+	return links
+}
+
+var errNoWorker = errors.New("no worker of live sessions serves")
+
+func (s *Server) checkWorkers(ctx context.Context) error {
+	h, err := s.deps.Sessions.Health(ctx, "")
+	if err == nil && !h.Ready() {
+		err = errNoWorker
+	}
+	return err
 }
 
 // notReadyReason is "" when requests can be taken; it never is again from the moment that the server is told to stop.
@@ -95,5 +125,5 @@ func (s *Server) notReadyReason(ctx context.Context) openapi.ReadyReason {
 	if s.draining.Load() {
 		return openapi.ReadyReasonStopping
 	}
-	return s.ready.get(ctx)
+	return s.ready.Reason(ctx)
 }

@@ -3,9 +3,15 @@ package api_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"telefuser/api"
+	"telefuser/openapi"
 )
 
 // TestStartIsNoWarning: a program that still loads is not ready without alarm; one that was ready and is not any more raises it.
@@ -29,5 +35,96 @@ func TestStartIsNoWarning(t *testing.T) {
 	eventually(t, "it is not ready", func() bool { return status() == 503 })
 	if !strings.Contains(s.logs.String(), `"level":"WARN","msg":"not ready"`) {
 		t.Errorf("after it was ready: %s", s.logs)
+	}
+}
+
+// TestReadinessNamesTheBrokenLinkInTime breaks one link after the other, by a refusal and by silence, at the worst moment: just after it was looked at.
+func TestReadinessNamesTheBrokenLinkInTime(t *testing.T) {
+	reasons := []openapi.ReadyReason{openapi.ReadyReasonRecords, openapi.ReadyReasonStorage, openapi.ReadyReasonProgram}
+	synctest.Test(t, func(t *testing.T) {
+		states := make([]string, len(reasons))
+		var links []api.Link
+		for i, reason := range reasons {
+			links = append(links, api.Link{Reason: reason, Look: func(ctx context.Context) error {
+				switch states[i] {
+				case "silent":
+					<-ctx.Done()
+					return ctx.Err()
+				case "down":
+					return errors.New("refused")
+				case "panics":
+					panic("canary")
+				}
+				return nil
+			}})
+		}
+		r := api.NewReadiness(slog.New(slog.DiscardHandler), links...)
+		until := func(want openapi.ReadyReason) time.Duration {
+			begun := time.Now()
+			for r.Reason(t.Context()) != want {
+				time.Sleep(10 * time.Millisecond)
+				if time.Since(begun) > time.Minute {
+					t.Fatalf("never %q", want)
+				}
+			}
+			return time.Since(begun)
+		}
+		until("")
+		for i, reason := range reasons {
+			for _, how := range []string{"down", "silent", "panics"} {
+				time.Sleep(time.Minute)
+				until("")
+				states[i] = how
+				if took := until(reason); took > 2*time.Second {
+					t.Errorf("%s %s: named after %s", reason, how, took)
+				}
+				states[i] = ""
+				if took := until(""); took > time.Second {
+					t.Errorf("%s %s: ready again after %s", reason, how, took)
+				}
+			}
+		}
+		states[0], states[1], states[2] = "silent", "silent", "down"
+		time.Sleep(time.Minute)
+		if took := until(reasons[0]); took > 2*time.Second {
+			t.Errorf("all of them: the first was named after %s", took)
+		}
+	})
+}
+
+// TestAMediaServerThatIsAway is broken where a server is there for live sessions, and only there.
+func TestAMediaServerThatIsAway(t *testing.T) {
+	for _, primary := range []bool{true, false} {
+		var l live
+		s := newStack(t, withSessions(t, &l), func(in *setup) { in.api.Stream.Primary = primary })
+		l.work(t, 1, &liveEngine{})
+		ready := func() (int, string) {
+			r := s.request(t, "GET", "/v1/service/ready", nil)
+			return r.status, string(r.body)
+		}
+		eventually(t, "it is ready", func() bool { status, _ := ready(); return status == 200 })
+		l.rooms.mu.Lock()
+		l.rooms.down = errors.New("away")
+		l.rooms.mu.Unlock()
+		if !primary {
+			for begun := time.Now(); time.Since(begun) < time.Second; { // longer than one answer is good for
+				ready()
+			}
+			if status, said := ready(); status != 200 {
+				t.Errorf("a server of videos: %d %s", status, said)
+			}
+			continue
+		}
+		eventually(t, "it names the media server", func() bool {
+			status, said := ready()
+			return status == 503 && strings.Contains(said, `"reason":"media"`)
+		})
+		if h := s.request(t, "GET", "/health", nil); h.status != 200 {
+			t.Errorf("it lives all the same: %d", h.status)
+		}
+		l.rooms.mu.Lock()
+		l.rooms.down = nil
+		l.rooms.mu.Unlock()
+		eventually(t, "it is ready again", func() bool { status, _ := ready(); return status == 200 })
 	}
 }

@@ -29,7 +29,7 @@ type Server struct {
 	echo    *echo.Echo
 	models  models
 	metrics *metrics
-	ready   readiness
+	ready   *Readiness
 	spec    []byte
 	console *console.Console
 	started time.Time
@@ -85,7 +85,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if s.metrics, err = newMetrics(deps.Registry, s.started); err != nil {
 		return nil, err
 	}
-	s.ready.check, s.ready.changed = s.checkReady, s.logReadiness
+	s.ready = NewReadiness(s.log, s.readyLinks()...)
 	s.echo = s.newEcho()
 	return s, nil
 }

@@ -222,6 +222,7 @@ func (e Priority) Valid() bool {
 
 // Defines values for ReadyReason.
 const (
+	ReadyReasonMedia    ReadyReason = "media"
 	ReadyReasonProgram  ReadyReason = "program"
 	ReadyReasonRecords  ReadyReason = "records"
 	ReadyReasonStopping ReadyReason = "stopping"
@@ -232,6 +233,8 @@ const (
 // Valid indicates whether the value is a known member of the ReadyReason enum.
 func (e ReadyReason) Valid() bool {
 	switch e {
+	case ReadyReasonMedia:
+		return true
 	case ReadyReasonProgram:
 		return true
 	case ReadyReasonRecords:

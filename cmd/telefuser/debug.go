@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"telefuser/api"
+	"telefuser/openapi"
 )
 
 // debugHeaderTimeout bounds a request's header on the debug listener.
@@ -27,12 +28,21 @@ func newRegistry(ctx context.Context, p *parts) *prometheus.Registry {
 	return registry
 }
 
+// newReadiness is about what every role stands on and, where there is one, about the program's own part.
+func newReadiness(p *parts, program func(context.Context) error) *api.Readiness {
+	links := []api.Link{{Reason: openapi.ReadyReasonRecords, Look: p.records.Ping}, {Reason: openapi.ReadyReasonStorage, Look: p.objects.Check}}
+	if program != nil {
+		links = append(links, api.Link{Reason: openapi.ReadyReasonProgram, Look: program})
+	}
+	return api.NewReadiness(p.log, links...)
+}
+
 // runDebug serves profiles and metrics on a listener of its own until ctx ends; an empty address turns it off.
-func runDebug(ctx context.Context, addr string, registry *prometheus.Registry) error {
+func runDebug(ctx context.Context, addr string, registry *prometheus.Registry, ready *api.Readiness) error {
 	if addr == "" {
 		return nil
 	}
-	server := &http.Server{Addr: addr, Handler: api.DebugHandler(registry), ReadHeaderTimeout: debugHeaderTimeout}
+	server := &http.Server{Addr: addr, Handler: api.DebugHandler(registry, ready), ReadHeaderTimeout: debugHeaderTimeout}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
@@ -42,11 +52,11 @@ func runDebug(ctx context.Context, addr string, registry *prometheus.Registry) e
 }
 
 // withDebug runs a role beside the debug listener, which ends when the role does.
-func withDebug(ctx context.Context, addr string, registry *prometheus.Registry, run func(context.Context) error) error {
+func withDebug(ctx context.Context, addr string, registry *prometheus.Registry, ready *api.Readiness, run func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return runDebug(ctx, addr, registry) })
+	group.Go(func() error { return runDebug(ctx, addr, registry, ready) })
 	group.Go(func() error { defer stop(); return run(ctx) })
 	return group.Wait()
 }

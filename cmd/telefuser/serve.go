@@ -74,7 +74,7 @@ func serve(ctx context.Context, p *parts, pipelineName string, listening func(ur
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.Run(ctx, ln) })
-	group.Go(func() error { return runDebug(ctx, p.cfg.HTTP.DebugAddr, registry) })
+	group.Go(func() error { return runDebug(ctx, p.cfg.HTTP.DebugAddr, registry, newReadiness(p, ready)) })
 	if p.live != nil {
 		group.Go(func() error { return p.live.run(ctx) })
 	}

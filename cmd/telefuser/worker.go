@@ -41,7 +41,8 @@ func newWorkerCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withDebug(ctx, p.cfg.HTTP.DebugAddr, registry, func(ctx context.Context) error { return runWorker(ctx, p, w, registry) })
+		ready := newReadiness(p, func(context.Context) error { return w.Ready() })
+		return withDebug(ctx, p.cfg.HTTP.DebugAddr, registry, ready, func(ctx context.Context) error { return runWorker(ctx, p, w, registry) })
 	})
 	return cmd
 }

@@ -10,25 +10,27 @@ import (
 
 func linkFaults() []fault {
 	return []fault{
-		{"F24 one API is parted from Redis", extentShort, apiParted("records", func(n *node) *link { return n.redis })},
-		{"F24 one API is parted from the store", extentFull, apiParted("storage", func(n *node) *link { return n.s3 })},
+		{"F24 one API is parted from Redis", extentShort, apiParted("records", conduct{down: true}, func(n *node) *link { return n.redis })},
+		{"F24 one API's Redis falls silent", extentFull, apiParted("records", conduct{silent: true}, func(n *node) *link { return n.redis })},
+		{"F24 one API is parted from the store", extentFull, apiParted("storage", conduct{down: true}, func(n *node) *link { return n.s3 })},
+		{"F24 one API's store falls silent", extentFull, apiParted("storage", conduct{silent: true}, func(n *node) *link { return n.s3 })},
 		{"F24 one worker is parted from Redis", extentFull, workerParted},
 		{"F24 one worker is parted from the store", extentFull, workerPartedFromTheStore},
 	}
 }
 
 // apiParted breaks one cable of one API: it says what is broken, and the other serves on.
-func apiParted(reason string, cable func(*node) *link) func(*testing.T, *bench) {
+func apiParted(reason string, how conduct, cable func(*node) *link) func(*testing.T, *bench) {
 	return func(t *testing.T, b *bench) {
 		parted, whole := b.apis[0], b.apis[1]
-		cable(parted).set(conduct{down: true})
+		cable(parted).set(how)
 		cut := time.Now()
 		var err error
 		waitFor(t, readyTimeout, "the API not to be ready", func() bool {
 			err = parted.client.ready(t.Context())
 			return err != nil
 		})
-		within(t, "the API is not ready", time.Since(cut), 3*time.Second)
+		within(t, "the API is not ready", time.Since(cut), 2*time.Second)
 		var answer *answerError
 		if !errors.As(err, &answer) || answer.Status != http.StatusServiceUnavailable || !strings.Contains(answer.Body, reason) {
 			t.Errorf("not ready: %v, want 503 that names %s", err, reason)
