@@ -120,9 +120,9 @@ func orNone(d time.Duration) time.Duration {
 	return d
 }
 
-// decodePicture is media's decoder in the API's words.
+// decodePicture is media's decoder in the API's words. What is larger than any video here is measured alone, for it will be refused by its size.
 func decodePicture(ctx context.Context, r io.Reader) (api.Picture, error) {
-	img, err := media.DecodeImage(ctx, r, media.ImageLimits{})
+	img, err := media.DecodeImage(ctx, r, media.ImageLimits{MeasureAbove: pixelsMax()})
 	switch {
 	case errors.Is(err, media.ErrImageType):
 		return api.Picture{}, fmt.Errorf("%w: %w", api.ErrImageType, err)
@@ -133,11 +133,23 @@ func decodePicture(ctx context.Context, r io.Reader) (api.Picture, error) {
 	case err != nil:
 		return api.Picture{}, err
 	}
+	if img.RGB == nil {
+		return api.Picture{Width: img.Width, Height: img.Height}, nil
+	}
 	png, err := media.EncodePNG(img)
 	if err != nil {
 		return api.Picture{}, err
 	}
 	return api.Picture{Width: img.Width, Height: img.Height, PNG: png}, nil
+}
+
+// pixelsMax is the most pixels that a frame of any pipeline has.
+func pixelsMax() int {
+	most := 0
+	for _, c := range pipeline.Contracts() {
+		most = max(most, c.Geometry.PixelsMax)
+	}
+	return most
 }
 
 func modelAliases(c config.Models) (map[string]string, error) {

@@ -27,6 +27,9 @@ type ImageLimits struct {
 	FileBytesMax int64
 	SideMax      int
 	PixelsMax    int
+	// MeasureAbove is how many pixels a picture may have and be decoded (0: PixelsMax). Of larger ones the answer has the size alone, and no
+	// RGB: for callers who have no use for them but say so in the size's own words.
+	MeasureAbove int
 }
 
 func (l ImageLimits) withDefaults() ImageLimits {
@@ -38,6 +41,9 @@ func (l ImageLimits) withDefaults() ImageLimits {
 	}
 	if l.PixelsMax == 0 {
 		l.PixelsMax = defaultPixelsMax
+	}
+	if l.MeasureAbove == 0 {
+		l.MeasureAbove = l.PixelsMax
 	}
 	return l
 }
@@ -122,11 +128,15 @@ func decode(file []byte, l ImageLimits) (img Image, err error) {
 	if err := c.check(file); err != nil {
 		return Image{}, err
 	}
+	upright := jpegOrientation(file)
+	if cfg.Width*cfg.Height > l.MeasureAbove {
+		return upright.measure(cfg.Width, cfg.Height), nil
+	}
 	src, err := c.decode(bytes.NewReader(file))
 	if err != nil {
 		return Image{}, fmt.Errorf("%w: %s: %v", ErrImageCorrupt, c.name, err)
 	}
-	return flatten(src, jpegOrientation(file)), nil
+	return flatten(src, upright), nil
 }
 
 func (l ImageLimits) check(cfg image.Config) error {

@@ -32,11 +32,17 @@ func checkPNG(file []byte) error {
 	return fmt.Errorf("%w: PNG: ends early", ErrImageCorrupt)
 }
 
-// checkJPEG finds the end of the first picture. Cameras append zeros and further JPEGs there (previews, depth); anything else makes the
+// jpegScansMax bounds the scans of a JPEG. Encoders make a dozen at most; each costs a walk over all blocks, however short it is.
+const jpegScansMax = 100
+
+// checkJPEG bounds the scans and finds the end of the first picture. Cameras append zeros and further JPEGs there (previews, depth); anything else makes the
 // file two things at once.
 func checkJPEG(file []byte) error {
 	for rest := file; ; {
-		end := jpegEnd(rest)
+		end, scans := jpegEnd(rest)
+		if scans > jpegScansMax {
+			return fmt.Errorf("%w: JPEG: more than %d scans", ErrImageTooLarge, jpegScansMax)
+		}
 		if end < 0 {
 			return fmt.Errorf("%w: JPEG: ends early", ErrImageCorrupt)
 		}
@@ -64,16 +70,19 @@ func hasNoLength(marker byte) bool {
 	return marker == markerTEM || marker >= 0xd0 && marker <= markerSOI
 }
 
-// jpegEnd answers the offset behind the end marker, or -1.
-func jpegEnd(file []byte) int {
-	end := -1
+// jpegEnd answers the offset behind the end marker, or -1, and how many scans come before it.
+func jpegEnd(file []byte) (end, scans int) {
+	end = -1
 	jpegSegments(file, func(marker byte, at int, _ []byte) bool {
-		if marker == markerEOI {
+		switch marker {
+		case markerEOI:
 			end = at
+		case markerSOS:
+			scans++
 		}
 		return marker != markerEOI
 	})
-	return end
+	return end, scans
 }
 
 // jpegSegments calls visit for each marker with the offset behind its segment and the segment's data, until visit answers false.

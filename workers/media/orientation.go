@@ -10,13 +10,19 @@ type orientation int
 
 const orientationUpright orientation = 1
 
+// measure answers the size of the upright picture for w x h stored pixels, without its pixels.
+func (o orientation) measure(w, h int) Image {
+	if o >= 5 {
+		w, h = h, w
+	}
+	return Image{Width: w, Height: h}
+}
+
 // layout answers an empty upright picture for w x h stored pixels, the offset in it of the first stored pixel, and the steps to the next
 // pixel of a stored row and to the next stored row.
 func (o orientation) layout(w, h int) (out Image, start, right, down int) {
-	out = Image{Width: w, Height: h, RGB: make([]byte, w*h*3)}
-	if o >= 5 {
-		out.Width, out.Height = h, w
-	}
+	out = o.measure(w, h)
+	out.RGB = make([]byte, w*h*3)
 	stride, last := out.Width*3, len(out.RGB)-3
 	switch o {
 	case 2:
