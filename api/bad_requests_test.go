@@ -5,8 +5,12 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"io"
+	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +18,9 @@ import (
 
 // answerTimeMax is far above what an answer takes, for machines are busy; it finds answers that wait for something.
 const answerTimeMax = 30 * time.Second
+
+// answerTimeGoal is what an answer to a mistake may take; which rows took longer is reported.
+const answerTimeGoal = time.Second
 
 // badRequest is one line of testdata/bad_requests.jsonl.
 type badRequest struct {
@@ -30,6 +37,8 @@ type badRequest struct {
 		Before, Unit, After string
 		Times               int
 	} `json:"pad"`
+	// Raw is whether the body is the whole request, line and header included, as it goes over the wire.
+	Raw bool `json:"raw"`
 	// Status and Param are wanted; an absent param means null, and "*" any.
 	Status int    `json:"status"`
 	Param  string `json:"param"`
@@ -50,36 +59,25 @@ func (b badRequest) body(t *testing.T) string {
 	return b.Body
 }
 
-// TestBadRequests sends a table of mistakes. Each gets its 4xx in the envelope with the field at fault, soon, and nothing stays behind.
+// TestBadRequests sends a table of mistakes. Each gets its 4xx in the envelope with the field at fault, soon, and nothing stays behind: no record,
+// no object, no file, no room.
 func TestBadRequests(t *testing.T) {
-	s := newStack(t)
+	var l live
+	s := newStack(t, withSessions(t, &l))
 	rows := badRequests(t)
-	if len(rows) < 200 {
+	if len(rows) < 500 {
 		t.Fatalf("the table has only %d rows", len(rows))
 	}
+	before := s.redisKeys(t)
+	var slow []string
 	for _, row := range rows {
 		t.Run(row.Name, func(t *testing.T) {
-			method, path, contentType := row.Method, row.Path, "application/json"
-			if method == "" {
-				method = http.MethodPost
-			}
-			if path == "" {
-				path = "/v1/videos"
-			}
-			if row.Type != nil {
-				contentType = *row.Type
-			}
-			var headers []string
-			if contentType != "" {
-				headers = append(headers, "Content-Type", contentType)
-			}
-			for name, value := range row.Headers {
-				headers = append(headers, name, value)
-			}
 			begin := time.Now()
-			r := s.request(t, method, path, strings.NewReader(row.body(t)), headers...)
+			r := s.mistake(t, row)
 			if took := time.Since(begin); took > answerTimeMax {
 				t.Errorf("took %s", took)
+			} else if took > answerTimeGoal {
+				slow = append(slow, row.Name+" "+took.String())
 			}
 			p := r.problem(t, row.Status)
 			param, _ := p["param"].(string)
@@ -91,13 +89,92 @@ func TestBadRequests(t *testing.T) {
 			}
 		})
 	}
+	t.Logf("%d mistakes; longer than %s took %q", len(rows), answerTimeGoal, slow)
+	s.unchanged(t, before)
+	if _, made := l.rooms.count(); made != 0 {
+		t.Errorf("%d rooms were made", made)
+	}
+}
+
+// unchanged wants no trace of what was refused.
+func (s *stack) unchanged(t *testing.T, before []string) {
+	t.Helper()
 	if list := s.request(t, http.MethodGet, "/v1/videos", nil).object(t, 200); len(list["data"].([]any)) != 0 {
 		t.Errorf("bad requests made videos: %v", list)
 	}
 	if keys := s.objects(t); len(keys) != 0 {
 		t.Errorf("bad requests left objects: %v", keys)
 	}
+	if after := s.redisKeys(t); !slices.Equal(before, after) {
+		t.Errorf("bad requests changed the keys in Redis from %q to %q", before, after)
+	}
+	if logs := s.logs.String(); strings.Contains(logs, "panic") || strings.Contains(logs, `"level":"ERROR"`) {
+		t.Errorf("the log complains: %.2000s", logs)
+	}
 	s.noTempFiles(t)
+}
+
+// mistake sends one row.
+func (s *stack) mistake(t *testing.T, row badRequest) reply {
+	t.Helper()
+	if row.Raw {
+		return s.raw(t, row.body(t))
+	}
+	method, path, contentType := row.Method, row.Path, "application/json"
+	if method == "" {
+		method = http.MethodPost
+	}
+	if path == "" {
+		path = "/v1/videos"
+	}
+	if row.Type != nil {
+		contentType = *row.Type
+	}
+	var headers []string
+	if contentType != "" {
+		headers = append(headers, "Content-Type", contentType)
+	}
+	for name, value := range row.Headers {
+		headers = append(headers, name, value)
+	}
+	return s.request(t, method, path, strings.NewReader(row.body(t)), headers...)
+}
+
+// raw sends bytes as they are, ends its side, and reads the first answer, which is held to the description as all others are.
+func (s *stack) raw(t *testing.T, request string) reply {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(waitMax)); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(conn, request) // the server may have had enough before the end
+	_ = conn.(*net.TCPConn).CloseWrite()
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("no answer: %v", err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Fatal(err)
+	}
+	doc, err := strictSpec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := doc.Components.Responses["Error"].Value.Content["application/json"]
+	var value any
+	if err := json.Unmarshal(body, &value); err != nil {
+		t.Fatalf("%d: no JSON: %.300s", res.StatusCode, body)
+	}
+	if err := content.Schema.Value.VisitJSON(value); err != nil {
+		t.Errorf("%d: %v: %.300s", res.StatusCode, err, body)
+	}
+	return reply{res.StatusCode, res.Header, body}
 }
 
 func badRequests(t *testing.T) []badRequest {
@@ -107,6 +184,7 @@ func badRequests(t *testing.T) []badRequest {
 		t.Fatal(err)
 	}
 	var rows []badRequest
+	names := map[string]bool{}
 	scanner := bufio.NewScanner(bytes.NewReader(data))
 	scanner.Buffer(nil, 1<<20)
 	for scanner.Scan() {
@@ -114,6 +192,10 @@ func badRequests(t *testing.T) []badRequest {
 		if err := json.Unmarshal(scanner.Bytes(), &row); err != nil {
 			t.Fatalf("line %d: %v", len(rows)+1, err)
 		}
+		if names[row.Name] {
+			t.Fatalf("line %d: %q is there already", len(rows)+1, row.Name)
+		}
+		names[row.Name] = true
 		rows = append(rows, row)
 	}
 	return rows

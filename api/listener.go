@@ -11,7 +11,7 @@ import (
 )
 
 // envelopes is a listener whose connections answer in the envelope where net/http refuses a request before any handler sees it: a malformed
-// line or header, a header that is too large, a version or an encoding that it does not know.
+// line or header, a header that is too large, a version, an encoding or an expectation that it does not know.
 type envelopes struct{ net.Listener }
 
 // Accept wraps the next connection.
@@ -50,6 +50,8 @@ const (
 	refusalStart    = "HTTP/1.1 "
 	refusalHeader   = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 	refusalBytesMax = 512
+	// expectation is how the refusal of an Expect header begins, which has other headers and no text. No handler of ours has this status.
+	expectation = refusalStart + "417 "
 )
 
 // envelopeOf is the answer to send in place of a refusal; nil where the bytes are none.
@@ -58,6 +60,9 @@ func envelopeOf(p []byte) []byte {
 		return nil
 	}
 	line, text, found := bytes.Cut(p[len(refusalStart):], []byte(refusalHeader))
+	if bytes.HasPrefix(p, []byte(expectation)) {
+		line, text, found = []byte("417 Expectation Failed"), []byte("unknown expectation"), true
+	}
 	if !found || len(line) < 3 {
 		return nil
 	}

@@ -37,8 +37,10 @@ type stack struct {
 	client *http.Client
 	// storeDir and tempDir are watched for leftovers.
 	storeDir, tempDir string
-	logs              *syncBuffer
-	stop              func() error
+	// prefix begins the names of its keys in Redis.
+	prefix string
+	logs   *syncBuffer
+	stop   func() error
 }
 
 // setup is what a test may change before the stack starts.
@@ -63,6 +65,7 @@ func newStack(t testing.TB, change ...func(*setup)) *stack {
 	for _, c := range change {
 		c(&in)
 	}
+	s.prefix = in.jobs.Prefix
 	s.connect(t, &in)
 	var err error
 	if s.server, err = api.New(in.api, in.deps); err != nil {
@@ -123,7 +126,7 @@ func (s *stack) listen(t testing.TB, secure bool) {
 
 // decodePicture is the decoder of the program.
 func decodePicture(ctx context.Context, r io.Reader) (api.Picture, error) {
-	img, err := media.DecodeImage(ctx, r, media.ImageLimits{})
+	img, err := media.DecodeImage(ctx, r, media.ImageLimits{MeasureAbove: 1920 * 1088})
 	for from, to := range map[error]error{media.ErrImageType: api.ErrImageType, media.ErrImageTooLarge: api.ErrImageTooLarge, media.ErrImageCorrupt: api.ErrImageCorrupt} {
 		if errors.Is(err, from) {
 			return api.Picture{}, fmt.Errorf("%w: %w", to, err)
@@ -131,6 +134,9 @@ func decodePicture(ctx context.Context, r io.Reader) (api.Picture, error) {
 	}
 	if err != nil {
 		return api.Picture{}, err
+	}
+	if img.RGB == nil {
+		return api.Picture{Width: img.Width, Height: img.Height}, nil
 	}
 	png, err := media.EncodePNG(img)
 	return api.Picture{Width: img.Width, Height: img.Height, PNG: png}, err
