@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (r *formReader) readAll() error {
 		case errors.Is(err, errPartHeader):
 			return tooLarge("", "The header of a part is longer than "+strconv.Itoa(partHeaderBytesMax)+" bytes.")
 		case err != nil:
-			return bodyError(err, errNoParts.message)
+			return bodyError(cmp.Or(r.head.failed, err), errNoParts.message)
 		case count >= partsMax:
 			return tooLarge("", "The form has more than "+strconv.Itoa(partsMax)+" parts.")
 		}
@@ -237,6 +238,8 @@ type headBudget struct {
 	// tail is what is still to be added, ended whether the body has ended.
 	tail  string
 	ended bool
+	// failed is why the body could not be read on; the reader above makes a malformed line of it where one was under way.
+	failed error
 }
 
 func (b *headBudget) limit(n int) { b.left, b.limited = n, true }
@@ -263,5 +266,6 @@ func (b *headBudget) Read(p []byte) (int, error) {
 	if errors.Is(err, io.EOF) {
 		b.ended, b.tail, err = true, "\r\n", nil
 	}
+	b.failed = err
 	return n, err
 }
