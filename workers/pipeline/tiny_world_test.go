@@ -116,30 +116,30 @@ func tinyLive(t *testing.T, p pipeline.Pipeline) {
 	}
 }
 
-// tinyGoesOn cuts a film in two, in the middle of a chunk: what was made of it and not given comes first, byte for byte; then the flight
-// goes on where it was.
+// tinyGoesOn cuts a film in two, in the middle of a chunk: what was made of it and not given comes first; then the flight goes on where it was, with the
+// frames of one run but for the rounding of what was kept, since the window still holds all that was before.
 func tinyGoesOn(t *testing.T, p pipeline.Pipeline) {
-	req := tinyRequest(45)
+	req := tinyRequest(61)
 	req.Camera = &pipeline.Camera{Controls: []pipeline.TimedControl{{AtS: 0, Keys: "w"}}}
 	_, whole := drain(t, openOn(t, p, req))
 	req.Frames = 21
 	chunks, first := drain(t, openOn(t, p, req))
-	req.Frames, req.State = 24, chunks[len(chunks)-1].State
+	req.Frames, req.State = 40, chunks[len(chunks)-1].State
 	more, second := drain(t, openOn(t, p, req))
 	film := append(first, second...)
-	if len(film) != 45 || len(more[0].Frames) != 16 {
+	if len(film) != 61 || len(more[0].Frames) != 16 {
 		t.Fatalf("%d frames, %d in the first chunk of the second half", len(film), len(more[0].Frames))
 	}
-	for i := range 29 {
-		if d := distance(film[i], whole[i]); d > 2 {
-			t.Fatalf("frame %d differs by %.2f of 255 from that of one run", i, d)
-		}
+	worst := 0.0
+	for i := range film {
+		worst = max(worst, distance(film[i], whole[i]))
 	}
-	if z := more[len(more)-1].Applied.Pose.Z; math.Abs(z-4.4) > 1e-9 { // 11 intervals of four steps of 0.1
+	t.Logf("frames differ by %.2f of 255 at most", worst)
+	if worst > 1 {
+		t.Errorf("a frame differs by %.2f of 255 from that of one run", worst)
+	}
+	if z := more[len(more)-1].Applied.Pose.Z; math.Abs(z-6) > 1e-9 { // 15 intervals of four steps of 0.1
 		t.Errorf("the flight ends at %g", z)
-	}
-	if d := distance(film[40], whole[40]); d > 20 {
-		t.Errorf("frame 40 is another world: it differs by %.1f of 255", d)
 	}
 	live := tinyRequest(0)
 	live.State = more[0].State
