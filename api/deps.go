@@ -64,6 +64,7 @@ type Jobs interface {
 	WebhookRecords
 	Keys
 	Fleet
+	BatchRecords
 }
 
 // VideoRecords are the jobs of tenants.
@@ -87,6 +88,20 @@ type InputRecords interface {
 	DeleteFile(ctx context.Context, tenant, id string) (jobs.FileRecord, error)
 	PutCharacter(ctx context.Context, c jobs.CharacterRecord) (jobs.CharacterRecord, error)
 	GetCharacter(ctx context.Context, tenant, id string) (jobs.CharacterRecord, error)
+}
+
+// BatchRecords are the batches of tenants, and what their holder does with them.
+type BatchRecords interface {
+	CreateBatch(ctx context.Context, b jobs.Batch) (jobs.Batch, error)
+	GetBatch(ctx context.Context, tenant, id string) (jobs.Batch, error)
+	ListBatches(ctx context.Context, tenant string, q jobs.ListQuery) (page []jobs.Batch, hasMore bool, err error)
+	CancelBatch(ctx context.Context, tenant, id string) (jobs.Batch, error)
+	TakeBatch(ctx context.Context) (b jobs.Batch, taken bool, err error)
+	KeepBatch(ctx context.Context, b jobs.Batch) error
+	SaveBatch(ctx context.Context, b *jobs.Batch, to jobs.BatchStatus, lines map[int]jobs.BatchLine, pause time.Duration) error
+	BatchLines(ctx context.Context, id string, from, limit int) ([]jobs.BatchLine, error)
+	Cancel(ctx context.Context, tenant, id string) (jobs.Job, error)
+	OfKey(ctx context.Context, tenant, idempotencyKey string) (id string, err error)
 }
 
 // Keys say who calls, how often and for how much.

@@ -75,6 +75,7 @@ const (
 	codeNoCapacity          = "no_capacity"
 	codeTooManySessions     = "too_many_sessions"
 	codeSessionEnded        = "session_ended"
+	codeBatchEnded          = "batch_ended"
 	codeWebhooksOff         = "webhooks_off"
 	codeWebhookUnreachable  = "webhook_unreachable"
 	codeTooManyWebhooks     = "too_many_webhook_endpoints"

@@ -54,11 +54,13 @@ const (
 	// ignoredMax bounds the names of unused fields that an answer lists.
 	ignoredMax = 32
 	// The pages of lists.
-	videosLimitDefault = 20
-	videosLimitMax     = 100
-	filesLimitDefault  = 100
-	filesLimitMax      = 10000
-	sessionsLimitMax   = 100
+	videosLimitDefault  = 20
+	videosLimitMax      = 100
+	filesLimitDefault   = 100
+	batchesLimitDefault = 20
+	batchesLimitMax     = 100
+	filesLimitMax       = 10000
+	sessionsLimitMax    = 100
 	// A page of webhook endpoints.
 	webhooksLimitDefault = 20
 	webhooksLimitMax     = 100

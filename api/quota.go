@@ -18,6 +18,7 @@ var quotaMessages = map[string]string{
 	"queued":                     "Too many videos of this key wait already.",
 	"queue-age":                  "The videos of this key have waited too long already; no more are taken until they run.",
 	"megapixel-seconds-per-hour": "This key has asked for as many pixels and seconds as it may in an hour.",
+	"batches":                    "Too many batches of this key have not ended.",
 	"stored-bytes":               "The files and videos of this key take all the room that it has. Delete some first.",
 }
 

@@ -44,12 +44,16 @@ func (s *Server) videoRoutes(e *echo.Echo) {
 
 // fileRoutes name the middleware on each route: given to a group, it would turn a wrong method into a 404.
 func (s *Server) fileRoutes(e *echo.Echo) {
-	const files, models = "/v1/files", "/v1/models"
+	const files, batches, models = "/v1/files", "/v1/batches", "/v1/models"
 	e.POST(files, s.createFile, s.authenticate)
 	get(e, files, s.listFiles, s.authenticate)
 	get(e, files+"/:file_id", s.getFile, s.authenticate)
 	e.DELETE(files+"/:file_id", s.deleteFile, s.authenticate)
 	get(e, files+"/:file_id/content", s.downloadFile, s.authenticate)
+	e.POST(batches, s.createBatch, s.authenticate)
+	get(e, batches, s.listBatches, s.authenticate)
+	get(e, batches+"/:batch_id", s.getBatch, s.authenticate)
+	e.POST(batches+"/:batch_id/cancel", s.cancelBatch, s.authenticate)
 	get(e, models, s.listModels, s.authenticate)
 	get(e, models+"/:model", s.getModel, s.authenticate)
 }

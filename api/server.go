@@ -96,6 +96,11 @@ func (s *Server) Handler() http.Handler { return s.echo }
 // Run serves on ln until ctx ends; then it says that it is not ready, serves on for ShutdownGrace, and closes. It returns when every
 // connection has ended, nil after an orderly end.
 func (s *Server) Run(ctx context.Context, ln net.Listener) error {
+	var background sync.WaitGroup
+	defer background.Wait()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	background.Go(func() { s.runBatches(ctx) })
 	server := &http.Server{
 		Handler: s.echo, ReadHeaderTimeout: readHeaderTimeout, WriteTimeout: s.cfg.writeTimeout(), IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),

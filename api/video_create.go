@@ -40,17 +40,28 @@ func (s *Server) create(c echo.Context, rule bodyRule, check func(context.Contex
 	if err != nil {
 		return err
 	}
-	request := jobs.CreateRequest{Tenant: who.tenant, KeyID: who.keyID, ID: s.ids.New(time.Now()), IdempotencyKey: key, Retry: isRetry(c.Request().Header)}
-	if request.Fingerprint, err = d.fingerprint(); err != nil {
+	d.spec.RequestID = requestIDOf(c)
+	job, err := s.submit(ctx, d, jobs.CreateRequest{Tenant: who.tenant, KeyID: who.keyID, IdempotencyKey: key, Retry: isRetry(c.Request().Header)})
+	if err != nil {
 		return err
 	}
+	c.Set(jobIDKey, job.ID)
+	return c.JSON(http.StatusOK, s.describeVideo(ctx, c, job))
+}
+
+// submit makes the job of a checked request, or finds the one that it made before.
+func (s *Server) submit(ctx context.Context, d draft, request jobs.CreateRequest) (jobs.Job, error) {
+	var err error
+	if request.Fingerprint, err = d.fingerprint(); err != nil {
+		return jobs.Job{}, err
+	}
+	request.ID = s.ids.New(time.Now())
 	d.drawSeed()
-	d.spec.RequestID = requestIDOf(c)
 	if d.picture != nil {
 		d.spec.ImageKey = "inputs/" + request.ID + "/reference.png"
 		request.StagedKeys = []string{d.spec.ImageKey}
 		if err := s.storeStaged(ctx, d.spec.ImageKey, bytes.NewReader(d.picture), storage.PutOptions{ContentType: "image/png", SizeBytes: int64(len(d.picture))}); err != nil {
-			return err
+			return jobs.Job{}, err
 		}
 	}
 	request.Spec = d.spec
@@ -59,15 +70,14 @@ func (s *Server) create(c echo.Context, rule bodyRule, check func(context.Contex
 		s.discard(ctx, d.spec.ImageKey)
 	}
 	if err != nil {
-		return err
+		return jobs.Job{}, err
 	}
 	if replayed {
 		s.metrics.replayed.Inc()
 	} else {
 		s.metrics.created.WithLabelValues(job.Spec.Pipeline, job.Spec.Task).Inc()
 	}
-	c.Set(jobIDKey, job.ID)
-	return c.JSON(http.StatusOK, s.describeVideo(ctx, c, job))
+	return job, nil
 }
 
 // storeStaged puts an object whose record does not exist yet. It is staged first, so that it is removed if the record never comes.

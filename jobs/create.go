@@ -146,11 +146,7 @@ func validKeys(keys []string) bool {
 
 // createArgs are the script's arguments; see create.lua.
 func (s *Store) createArgs(req CreateRequest, spec []byte, quota Quota) []any {
-	idempotency, retry := "", "0"
-	if req.IdempotencyKey != "" {
-		sum := sha256.Sum256([]byte(req.IdempotencyKey))
-		idempotency = base64.RawURLEncoding.EncodeToString(sum[:18])
-	}
+	idempotency, retry := shortKey(req.IdempotencyKey), "0"
 	if req.Retry && req.Fingerprint != "" {
 		retry = "1"
 	}
@@ -161,6 +157,25 @@ func (s *Store) createArgs(req CreateRequest, spec []byte, quota Quota) []any {
 		args = append(args, k)
 	}
 	return append(args, s.takeAcks()...)
+}
+
+// shortKey keeps 144 bits of an idempotency key's digest; an empty one stays empty.
+func shortKey(key string) string {
+	if key == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(key))
+	return base64.RawURLEncoding.EncodeToString(sum[:18])
+}
+
+// OfKey finds the job that a create with an idempotency key made within IdempotencyTTL; "" when there was none.
+func (s *Store) OfKey(ctx context.Context, tenant, idempotencyKey string) (id string, err error) {
+	text, err := s.rdb.Get(ctx, s.key("i:")+tenant+":"+shortKey(idempotencyKey)).Result()
+	if err != nil && !isNil(err) {
+		return "", unavailable("look for a key", err)
+	}
+	id, _, _ = strings.Cut(text, " ")
+	return id, nil
 }
 
 // shortFingerprint keeps 96 bits of the digest, in 16 bytes: enough to tell the requests of one tenant apart, and small in memory.

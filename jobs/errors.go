@@ -56,7 +56,7 @@ var (
 
 // QuotaError is an ErrQuota with what it is about.
 type QuotaError struct {
-	// Limit is one of QuotaNames, or "queue-age" for the configuration's QueueAgeMax.
+	// Limit is one of QuotaNames, "queue-age" for the configuration's QueueAgeMax, or "batches" for 100 open ones.
 	Limit string
 	// RetryAfter is when the same request would be taken; zero when that depends on what else goes on, negative for never.
 	RetryAfter time.Duration

@@ -28,6 +28,8 @@ package jobs
 //	P:hq:<webhook>       zset    its deliveries that have not ended by when the next attempt is due; P:hf:<webhook> those under way by the end of their lease
 //	P:hl:<webhook>       zset    its deliveries by time, for people to look at
 //	P:hnext  P:hgone     zset, set  webhooks by when something is due; those whose deliveries have to be swept up
+//	P:b:<batch>          hash    a batch; P:bl:<batch> its lines, P:bt:<tenant> a tenant's batches by id, P:bo:<tenant> those that have not ended
+//	P:bq                 zset    batches that have not ended by when they are due, or by the end of their holder's lease
 //	P:workers  P:worker  zset, hash  live workers by the end of their term; what they say of themselves
 //	P:reaper             string  who reaps now
 //	P:totals             hash    counts since the database was made

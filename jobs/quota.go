@@ -148,7 +148,7 @@ func (s *Store) CheckStored(ctx context.Context, tenant, keyID string) error {
 
 // quotaLimits are the names of what the scripts refuse for.
 var quotaLimits = map[string]string{
-	"queued": "queued", "work": "megapixel-seconds-per-hour", "stored": "stored-bytes", "age": "queue-age",
+	"queued": "queued", "work": "megapixel-seconds-per-hour", "stored": "stored-bytes", "age": "queue-age", "batches": "batches",
 }
 
 // quotaError counts a refusal and says what it is about.

@@ -7,6 +7,87 @@ import (
 	"time"
 )
 
+// Defines values for BatchObject.
+const (
+	BatchObjectBatch BatchObject = "batch"
+)
+
+// Valid indicates whether the value is a known member of the BatchObject enum.
+func (e BatchObject) Valid() bool {
+	switch e {
+	case BatchObjectBatch:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BatchErrorsObject.
+const (
+	BatchErrorsObjectList BatchErrorsObject = "list"
+)
+
+// Valid indicates whether the value is a known member of the BatchErrorsObject enum.
+func (e BatchErrorsObject) Valid() bool {
+	switch e {
+	case BatchErrorsObjectList:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BatchListObject.
+const (
+	BatchListObjectList BatchListObject = "list"
+)
+
+// Valid indicates whether the value is a known member of the BatchListObject enum.
+func (e BatchListObject) Valid() bool {
+	switch e {
+	case BatchListObjectList:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BatchStatus.
+const (
+	BatchStatusCancelled  BatchStatus = "cancelled"
+	BatchStatusCancelling BatchStatus = "cancelling"
+	BatchStatusCompleted  BatchStatus = "completed"
+	BatchStatusExpired    BatchStatus = "expired"
+	BatchStatusFailed     BatchStatus = "failed"
+	BatchStatusFinalizing BatchStatus = "finalizing"
+	BatchStatusInProgress BatchStatus = "in_progress"
+	BatchStatusValidating BatchStatus = "validating"
+)
+
+// Valid indicates whether the value is a known member of the BatchStatus enum.
+func (e BatchStatus) Valid() bool {
+	switch e {
+	case BatchStatusCancelled:
+		return true
+	case BatchStatusCancelling:
+		return true
+	case BatchStatusCompleted:
+		return true
+	case BatchStatusExpired:
+		return true
+	case BatchStatusFailed:
+		return true
+	case BatchStatusFinalizing:
+		return true
+	case BatchStatusInProgress:
+		return true
+	case BatchStatusValidating:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for FileObject.
 const (
 	FileObjectFile FileObject = "file"
@@ -685,6 +766,82 @@ func (e WebhookEventTypeListObject) Valid() bool {
 	}
 }
 
+// Batch defines model for Batch.
+type Batch struct {
+	CancelledAt      *int64 `json:"cancelled_at"`
+	CancellingAt     *int64 `json:"cancelling_at"`
+	CompletedAt      *int64 `json:"completed_at"`
+	CompletionWindow string `json:"completion_window"`
+
+	// CreatedAt Unix seconds, here and below.
+	CreatedAt int64  `json:"created_at"`
+	Endpoint  string `json:"endpoint"`
+
+	// ErrorFileID Lines of all other requests; null where there is none, or not yet.
+	ErrorFileID *string      `json:"error_file_id"`
+	Errors      *BatchErrors `json:"errors"`
+	ExpiredAt   *int64       `json:"expired_at"`
+
+	// ExpiresAt When what is not done by then ends as batch_expired.
+	ExpiresAt    *int64      `json:"expires_at"`
+	FailedAt     *int64      `json:"failed_at"`
+	FinalizingAt *int64      `json:"finalizing_at"`
+	ID           string      `json:"id"`
+	InProgressAt *int64      `json:"in_progress_at"`
+	InputFileID  string      `json:"input_file_id"`
+	Metadata     *Metadata   `json:"metadata"`
+	Object       BatchObject `json:"object"`
+
+	// OutputFileID Lines of completed videos; null where there is none, or not yet.
+	OutputFileID  *string            `json:"output_file_id"`
+	RequestCounts BatchRequestCounts `json:"request_counts"`
+	Status        BatchStatus        `json:"status"`
+}
+
+// BatchObject defines model for Batch.Object.
+type BatchObject string
+
+// BatchError defines model for BatchError.
+type BatchError struct {
+	Code string `json:"code"`
+
+	// Line From 1; null is the file as a whole.
+	Line    *int    `json:"line"`
+	Message string  `json:"message"`
+	Param   *string `json:"param"`
+}
+
+// BatchErrors defines model for BatchErrors.
+type BatchErrors struct {
+	Data   []BatchError      `json:"data"`
+	Object BatchErrorsObject `json:"object"`
+}
+
+// BatchErrorsObject defines model for BatchErrors.Object.
+type BatchErrorsObject string
+
+// BatchList defines model for BatchList.
+type BatchList struct {
+	Data    []Batch         `json:"data"`
+	FirstID *string         `json:"first_id"`
+	HasMore bool            `json:"has_more"`
+	LastID  *string         `json:"last_id"`
+	Object  BatchListObject `json:"object"`
+}
+
+// BatchListObject defines model for BatchList.Object.
+type BatchListObject string
+
+// BatchRequestCounts defines model for BatchRequestCounts.
+type BatchRequestCounts struct {
+	Completed int `json:"completed"`
+	Failed    int `json:"failed"`
+	Total     int `json:"total"`
+}
+
+// BatchStatus defines model for BatchStatus.
+type BatchStatus string
+
 // Character defines model for Character.
 type Character struct {
 	CreatedAt int64   `json:"created_at"`
@@ -1358,6 +1515,9 @@ type WebhookEventTypeList struct {
 
 // WebhookEventTypeListObject defines model for WebhookEventTypeList.Object.
 type WebhookEventTypeListObject string
+
+// BatchID defines model for BatchID.
+type BatchID = string
 
 // FileID defines model for FileID.
 type FileID = string
