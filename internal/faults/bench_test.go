@@ -23,7 +23,7 @@ const (
 	// bucket is the S3 bucket of every bench.
 	bucket = "videos"
 	// readyTimeout bounds the start of anything, jobTimeout the way of one small job on a busy machine with room for attempts that are lost.
-	readyTimeout = 60 * time.Second
+	readyTimeout = 2 * time.Minute
 	jobTimeout   = 120 * time.Second
 	// benchLease is how long a claim is trusted on a bench, unless the flag says otherwise.
 	benchLease = 3 * time.Second
@@ -53,7 +53,12 @@ type bench struct {
 	apis    []*node
 	workers []*node
 	ledger  *ledger
-	keys    atomic.Int64
+	// hooks is nil where the program sends none; hookEnv is what its processes need for them.
+	hooks   *hooks
+	hookEnv []string
+	// fresh is what processes use that have done nothing yet.
+	fresh map[string][2]float64
+	keys  atomic.Int64
 }
 
 // node is one place for a process of ours: its cables, its log, and the process that runs there now.
@@ -80,6 +85,7 @@ func startBench(t *testing.T, o options) *bench {
 	}
 	b := &bench{t: t, opts: o, dir: shortDir(t)}
 	b.startServers()
+	b.hookEnv = b.hookSettings()
 	for i := range 2 {
 		b.apis = append(b.apis, b.newAPI(i))
 	}
@@ -104,6 +110,10 @@ func startBench(t *testing.T, o options) *bench {
 	}
 	b.awaitReady()
 	b.awaitWorkers(o.workers)
+	if b.hooks != nil {
+		b.register()
+	}
+	b.fresh = b.usage()
 	return b
 }
 
@@ -152,6 +162,7 @@ func (b *bench) newNode(name string) *node {
 		"TELEFUSER_MODELS_DEFAULT=scripted",
 		"TELEFUSER_DATA_DIR=" + filepath.Join(b.dir, name),
 	}
+	n.env = append(n.env, b.hookEnv...)
 	b.t.Cleanup(func() {
 		if b.t.Failed() {
 			b.t.Logf("%s wrote at last:\n%s", n.name, n.log.remarkable(3000))

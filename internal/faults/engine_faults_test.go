@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -120,13 +119,5 @@ func slowLoad(t *testing.T, b *bench) {
 		if _, err := w.stop(); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// kill ends a process that the bench did not start itself, such as an engine.
-func kill(t *testing.T, pid int) {
-	t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -56,7 +56,7 @@ func (b *bench) record(id string) (record, error) {
 	return r, err
 }
 
-// check looks at the invariants (a) to (d) and (f) when everything has settled, and fails the test for each that does not hold.
+// check looks at the invariants (a) to (f) when everything has settled, and fails the test for each that does not hold.
 func (b *bench) check() {
 	b.t.Helper()
 	for _, p := range b.problems(false) {
@@ -77,12 +77,16 @@ func (b *bench) problems(deep bool) []string {
 	}
 	wrong = append(wrong, b.lingering("objects", leftoverTimeout, b.strayObjects)...)
 	wrong = append(wrong, b.lingering("temporary files", leftoverTimeout, b.strayFiles)...)
+	wrong = append(wrong, b.lingering("webhooks", hookTimeout, b.hookProblems)...)
 	queue := b.strayRecords
 	within := leftoverTimeout
 	if deep {
 		queue, within = func() []string { return append(b.strayRecords(), b.strayMessages()...) }, queueTimeout
 	}
 	wrong = append(wrong, b.lingering("in Redis", within, queue)...)
+	if deep {
+		wrong = append(wrong, b.lingering("in processes", leftoverTimeout, b.leaks)...)
+	}
 	b.ledger.mu.Lock()
 	defer b.ledger.mu.Unlock()
 	wrong = append(wrong, b.ledger.wrong...)
@@ -255,6 +259,38 @@ func (b *bench) strayMessages() []string {
 	for _, key := range keys {
 		state, _ := b.rdb.HGet(ctx, key, "state").Result()
 		strays = append(strays, key+" "+state)
+	}
+	return strays
+}
+
+// The slack of a process that has worked beside one that is fresh: goroutines that serve what is left of connections, and the connections that pools keep.
+const (
+	goroutinesSlack   = 20
+	descriptorsSlack  = 80
+	goroutinesMetric  = "go_goroutines"
+	descriptorsMetric = "process_open_fds"
+)
+
+// usage is what every process has of goroutines and descriptors.
+func (b *bench) usage() map[string][2]float64 {
+	all := map[string][2]float64{}
+	for _, n := range b.nodes() {
+		all[n.name] = [2]float64{b.metric(n, goroutinesMetric), b.metric(n, descriptorsMetric)}
+	}
+	return all
+}
+
+// leaks are processes that have more than they had when they were fresh.
+func (b *bench) leaks() []string {
+	for _, a := range b.apis {
+		a.client.http.CloseIdleConnections()
+	}
+	var strays []string
+	for name, now := range b.usage() {
+		fresh := b.fresh[name]
+		if now[0] < 0 || now[0] > fresh[0]+goroutinesSlack || now[1] > fresh[1]+descriptorsSlack {
+			strays = append(strays, fmt.Sprintf("%s has %g goroutines and %g descriptors, fresh it had %g and %g", name, now[0], now[1], fresh[0], fresh[1]))
+		}
 	}
 	return strays
 }
