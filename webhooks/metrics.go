@@ -8,14 +8,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are this process's counts, and the age of what waits.
+// metrics are this process's counts.
 type metrics struct {
 	attempts *prometheus.CounterVec
 	seconds  prometheus.Histogram
 }
-
-// oldestTimeout bounds how long a scrape waits for Redis.
-const oldestTimeout = time.Second
 
 func newMetrics(into prometheus.Registerer, queue Queue) (*metrics, error) {
 	m := &metrics{
@@ -27,20 +24,35 @@ func newMetrics(into prometheus.Registerer, queue Queue) (*metrics, error) {
 	if into == nil {
 		return m, nil
 	}
-	oldest := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "telefuser_webhooks_oldest_due_seconds",
-		Help: "How long the delivery that is due the longest has been so; 0 when none is."}, func() float64 {
-		ctx, cancel := context.WithTimeout(context.Background(), oldestTimeout)
-		defer cancel()
-		age, err := queue.OldestDelivery(ctx)
-		if err != nil {
-			return 0
-		}
-		return age.Seconds()
-	})
-	for _, c := range []prometheus.Collector{m.attempts, m.seconds, oldest} {
+	waiting := &oldest{queue: queue, desc: prometheus.NewDesc("telefuser_webhooks_oldest_due_seconds",
+		"How long the delivery that is due the longest has been so; 0 when none is, absent while Redis is away.", nil, nil)}
+	for _, c := range []prometheus.Collector{m.attempts, m.seconds, waiting} {
 		if err := into.Register(c); err != nil {
 			return nil, fmt.Errorf("webhooks: metrics: %w", err)
 		}
 	}
 	return m, nil
+}
+
+// oldest shows the age of what waits, in all processes.
+type oldest struct {
+	queue Queue
+	desc  *prometheus.Desc
+}
+
+// oldestTimeout bounds how long a scrape waits for Redis.
+const oldestTimeout = time.Second
+
+// Describe lists the metric.
+func (o *oldest) Describe(ch chan<- *prometheus.Desc) { ch <- o.desc }
+
+// Collect shows it.
+func (o *oldest) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), oldestTimeout)
+	defer cancel()
+	age, err := o.queue.OldestDelivery(ctx)
+	if err != nil {
+		return
+	}
+	ch <- prometheus.MustNewConstMetric(o.desc, prometheus.GaugeValue, age.Seconds())
 }

@@ -1,10 +1,13 @@
 package webhooks_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"telefuser/internal/outbound"
 	"telefuser/jobs"
@@ -317,5 +320,47 @@ func TestDesk(t *testing.T) {
 	}
 	if _, err := desk.Test(t.Context(), "bob", w.ID, jobs.EventVideoFailed); err == nil {
 		t.Error("another tenant tests it")
+	}
+}
+
+// TestWhatWaitsIsMeasured scrapes with a delivery that nobody takes, and once it is taken.
+func TestWhatWaitsIsMeasured(t *testing.T) {
+	b := setup(t)
+	r := b.receiver()
+	b.hook(t, "alice", b.stage.URL("/hook"))
+	b.cancelled(t, "alice")
+	registry := prometheus.NewRegistry()
+	cfg := scaled()
+	cfg.Metrics = registry
+	value := func(name string) (found float64, there bool) {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() == name {
+				m := f.GetMetric()[0]
+				return m.GetGauge().GetValue() + m.GetCounter().GetValue(), true
+			}
+		}
+		return 0, false
+	}
+	s, err := webhooks.NewSender(cfg, b.store, b.client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "an age", func() bool { age, _ := value("telefuser_webhooks_oldest_due_seconds"); return age > 0 })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	eventually(t, "the event", func() bool { return len(r.got("/hook")) == 1 })
+	eventually(t, "no age", func() bool {
+		age, there := value("telefuser_webhooks_oldest_due_seconds")
+		sent, _ := value("telefuser_webhooks_attempts_total")
+		return there && age == 0 && sent == 1
+	})
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -102,8 +102,6 @@ func (b *body) Read(p []byte) (int, error) {
 	b.left -= int64(n)
 	b.got += int64(n)
 	switch {
-	case b.left < 0:
-		return 0, fmt.Errorf("outbound: fetch: %w", ErrTooLarge)
 	case err != nil && !errors.Is(err, io.EOF):
 		return n, b.client.failed(b.ctx, "fetch", err)
 	case err == nil && b.slow():
