@@ -74,18 +74,18 @@ func tileGeneric(t *Tile) {
 	for i := range sums {
 		sums[i] = *(*[Narrow]float32)(t.Init)
 	}
-	b := t.B
+	done := 0 // units
 	for tap := range t.Taps {
 		base := unsafe.Add(t.A, *(*int)(unsafe.Add(t.Offsets, tap*int(unsafe.Sizeof(0)))))
 		for u := range t.Units {
-			w := (*[Narrow]float32)(b)
+			w := (*[Narrow]float32)(unsafe.Add(t.B, done*Narrow*4))
 			for i := range sums {
 				a, s := *(*float32)(unsafe.Add(base, i*t.LDA+4*u)), &sums[i]
 				for j := range w {
 					s[j] += a * w[j]
 				}
 			}
-			b = unsafe.Add(b, Narrow*4)
+			done++
 		}
 	}
 	for i := range sums {
