@@ -46,6 +46,7 @@ func tinyRequest(frames int) pipeline.Request {
 func TestTinyWorld(t *testing.T) {
 	p := tiny(t)
 	t.Run("bounded", func(t *testing.T) { tinyBounded(t, p) })
+	t.Run("model", func(t *testing.T) { tinyMakesWhatTheModelMakes(t, p) })
 	t.Run("live", func(t *testing.T) { tinyLive(t, p) })
 	t.Run("goes on", func(t *testing.T) { tinyGoesOn(t, p) })
 	t.Run("refuses", func(t *testing.T) { tinyRefuses(t, p) })
