@@ -158,20 +158,21 @@ func TestMutantsAreFound(t *testing.T) {
 			case !strings.Contains(text, "--- FAIL"):
 				t.Errorf("no test failed, something else did: %v\n%s", err, text)
 			default:
-				t.Logf("found by %s", firstFailure(text))
+				t.Logf("found by:\n%s", failures(text))
 			}
 		})
 	}
 }
 
-// firstFailure is the first line that names a test that failed.
-func firstFailure(out string) string {
+// failures are the first lines that name a test that failed and say why.
+func failures(out string) string {
+	var rows []string
 	for row := range strings.Lines(out) {
-		if strings.Contains(row, "--- FAIL") {
-			return strings.TrimSpace(row)
+		if (strings.Contains(row, "--- FAIL") || strings.Contains(row, "_test.go:")) && len(rows) < 6 {
+			rows = append(rows, strings.TrimSpace(row)[:min(200, len(strings.TrimSpace(row)))])
 		}
 	}
-	return ""
+	return strings.Join(rows, "\n")
 }
 
 // repository is the folder of go.mod.
