@@ -17,7 +17,7 @@ type Config struct {
 	AllowPorts []int
 	// Timeout bounds one call with everything in it: 15 s.
 	Timeout time.Duration
-	// StallTimeout bounds the wait for a connection, for the head of an answer and between two pieces of its body: 5 s.
+	// StallTimeout bounds the wait for a connection, and in a Fetch for the head of the answer and between two pieces of its body: 5 s.
 	StallTimeout time.Duration
 	// BytesPerSecondMin is the least mean rate of a body once StallTimeout is over: 16 KiB/s.
 	BytesPerSecondMin int64

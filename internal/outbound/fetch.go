@@ -28,6 +28,7 @@ func (c *Client) Fetch(ctx context.Context, text string, schemes []string, bytes
 	}
 	request.Header.Set("User-Agent", userAgent)
 	request.Header.Set("Accept", "image/png, image/jpeg, image/webp")
+	stall := time.AfterFunc(c.cfg.StallTimeout, cancel)
 	response, err := c.gets.Do(request)
 	if err == nil && (response.StatusCode != http.StatusOK || !pictureType(response.Header.Get("Content-Type"))) {
 		_ = response.Body.Close()
@@ -37,6 +38,7 @@ func (c *Client) Fetch(ctx context.Context, text string, schemes []string, bytes
 		}
 	}
 	if err != nil {
+		stall.Stop()
 		cancel()
 		c.even(ctx, start)
 		if errors.Is(err, ErrStatus) || errors.Is(err, ErrType) {
@@ -44,9 +46,8 @@ func (c *Client) Fetch(ctx context.Context, text string, schemes []string, bytes
 		}
 		return nil, c.failed(ctx, "fetch", err)
 	}
-	b := &body{client: c, ctx: ctx, from: response.Body, cancel: cancel, left: bytesMax, begun: time.Now()}
-	b.stall = time.AfterFunc(c.cfg.StallTimeout, cancel)
-	return b, nil
+	stall.Reset(c.cfg.StallTimeout)
+	return &body{client: c, ctx: ctx, from: response.Body, cancel: cancel, stall: stall, left: bytesMax, begun: time.Now()}, nil
 }
 
 // schemesKey is where a request carries the schemes of its redirects.

@@ -169,7 +169,9 @@ func TestABlockedAddressLooksLikeASilentOne(t *testing.T) {
 // TestFetchLimits meets each limit of an answer.
 func TestFetchLimits(t *testing.T) {
 	s := outboundtest.NewStage(t, vectors)
-	s.Config.Timeout, s.Config.StallTimeout = 2*time.Second, 200*time.Millisecond
+	s.Config.Timeout, s.Config.StallTimeout = time.Hour, 200*time.Millisecond // so what ends a call that stalls is not its timeout
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
 	s.Server = http.HandlerFunc(misbehave)
 	c := client(t, s.Config)
 	for path, want := range map[string]error{
@@ -177,7 +179,7 @@ func TestFetchLimits(t *testing.T) {
 		"/206": outbound.ErrStatus, "/loop": outbound.ErrUnreachable, "/silent": outbound.ErrUnreachable, "/stall": outbound.ErrUnreachable, "/slow": outbound.ErrUnreachable,
 		"/head": outbound.ErrUnreachable, "/short": outbound.ErrUnreachable, "/down": outbound.ErrUnreachable,
 	} {
-		body, err := c.Fetch(t.Context(), s.URL(path), outbound.Web(), 1000)
+		body, err := c.Fetch(ctx, s.URL(path), outbound.Web(), 1000)
 		if err == nil {
 			_, err = io.Copy(io.Discard, body)
 			_ = body.Close()
@@ -254,6 +256,27 @@ func TestTheReceiverIsVerified(t *testing.T) {
 	c := client(t, outbound.Config{AllowNetworks: []netip.Prefix{netip.PrefixFrom(to.Addr(), 32)}, AllowPorts: []int{int(to.Port())}})
 	if _, err := c.Post(t.Context(), outbound.Message{URL: server.URL, Schemes: outbound.HTTPS()}); !errors.Is(err, outbound.ErrUnreachable) {
 		t.Error(err)
+	}
+}
+
+// TestACallEndsInTime meets a receiver that says nothing, and a picture that comes at a good pace for ever.
+func TestACallEndsInTime(t *testing.T) {
+	s := outboundtest.NewStage(t, vectors)
+	s.Config.Timeout, s.Config.BytesPerSecondMin = 300*time.Millisecond, 1
+	s.Server = http.HandlerFunc(misbehave)
+	c := client(t, s.Config)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := c.Post(ctx, outbound.Message{URL: s.URL("/silent"), Schemes: outbound.Web()}); !errors.Is(err, outbound.ErrUnreachable) {
+		t.Errorf("post: %v", err)
+	}
+	body, err := c.Fetch(ctx, s.URL("/slow"), outbound.Web(), 1000)
+	if err == nil {
+		_, err = io.Copy(io.Discard, body)
+		_ = body.Close()
+	}
+	if !errors.Is(err, outbound.ErrUnreachable) {
+		t.Errorf("fetch: %v", err)
 	}
 }
 
