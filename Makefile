@@ -55,6 +55,18 @@ faults: deps-test tools ## Break every part of the service and every cable betwe
 faults-long: deps-test tools tools-live ## The same with 10,000 jobs and 60 random faults, other clocks, and broken builds that must be found
 	@$(GO) test -count=1 -timeout 6h -v ./internal/faults -faults=long
 
+.PHONY: safety
+safety: deps-test tools ## Send everything bad at full scale: requests, files, slow peers, other tenants' ids
+	@SAFETY_LONG=1 $(GO) test -count=1 -timeout 30m -v -run '^(TestBadRequests|TestBadMedia|TestSlowPeersAreCutOff|TestEveryRouteHidesOtherTenants|TestSecretsStayWhereTheyBelong)$$' ./api
+
+FUZZTIME ?= 60s
+
+.PHONY: fuzz
+fuzz: deps-test ## Fuzz every parser for FUZZTIME (60s) each
+	@for p in $$(grep -rl --include='*_test.go' --exclude-dir='.?*' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; done; done
+
 lint: $(TOOLS)/golangci-lint ## Check style
 	@$(GO) mod tidy -diff
 	@$(TOOLS)/golangci-lint run

@@ -35,6 +35,8 @@ var idsInBodies = map[string][]struct{ param, path, body string }{
 		{"file_id", "", `{"identity":"me","image":{"file_id":"%s"}}`},
 	},
 	"listWebhookEndpoints": {{"webhook_endpoint_id", "?order=asc&after=%s", ""}},
+	"listBatches":          {{"batch_id", "?order=asc&after=%s", ""}},
+	"createBatch":          {{"batch file_id", "", `{"input_file_id":"%s","endpoint":"/v1/videos","completion_window":"24h"}`}},
 }
 
 // nobodysOperations reach nothing that belongs to a tenant by an id.
@@ -81,7 +83,8 @@ func TestEveryRouteHidesOtherTenants(t *testing.T) {
 		}
 	}
 	t.Logf("%d routes with ids", routes)
-	for param, path := range map[string]string{"video_id": "/v1/videos/", "file_id": "/v1/files/", "character_id": "/v1/videos/characters/", "session_id": sessionsPath + "/", "webhook_endpoint_id": "/v1/webhook_endpoints/"} {
+	for param, path := range map[string]string{"video_id": "/v1/videos/", "file_id": "/v1/files/", "character_id": "/v1/videos/characters/", "session_id": sessionsPath + "/", "webhook_endpoint_id": "/v1/webhook_endpoints/",
+		"batch_id": "/v1/batches/"} {
 		s.request(t, http.MethodGet, path+theirs[param], nil, "Authorization", owner).object(t, 200) // all of that did nothing to it
 	}
 	s.timing(t, rival, theirs["video_id"], never["video_id"])
@@ -147,12 +150,16 @@ func (s *stack) belongings(t *testing.T, key, hook string) map[string]string {
 	formOf := func(path, body string) reply {
 		return s.request(t, http.MethodPost, path, strings.NewReader(body), "Content-Type", "multipart/form-data; boundary="+boundary, "Authorization", key)
 	}
+	lines := form(field("purpose", "batch"), file("file", "a.jsonl", "", []byte(`{"custom_id":"a","method":"POST","url":"/v1/videos","body":{"prompt":"a"}}`)))
+	batchFile := id(formOf("/v1/files", lines), "id")
 	video := id(s.postJSON(t, "/v1/videos", `{"prompt":"a","model":"terrain"}`, "Authorization", key), "id")
 	eventually(t, "it is completed", func() bool {
 		return s.request(t, http.MethodGet, "/v1/videos/"+video, nil, "Authorization", key).object(t, 200)["status"] == "completed"
 	})
 	return map[string]string{
 		"video_id":            video,
+		"batch file_id":       batchFile,
+		"batch_id":            id(s.postJSON(t, "/v1/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/videos","completion_window":"24h"}`, batchFile), "Authorization", key), "id"),
 		"file_id":             id(formOf("/v1/files", form(field("purpose", "vision"), file("file", "a.png", "", testPNG(t, 64, 64)))), "id"),
 		"character_id":        id(formOf("/v1/videos/characters", form(field("name", "a"), file("video", "a.mp4", "", tinyClip(t)))), "id"),
 		"session_id":          id(s.session(t, nil, "Authorization", key), "session_id"),
