@@ -105,10 +105,10 @@ func failedLine(v openapi.Video, as jobs.BatchStatus) *batchError {
 
 // untouchedLine is why a line was not seen to its end.
 func untouchedLine(as jobs.BatchStatus) *batchError {
-	switch as {
-	case jobs.BatchExpired:
+	if as == jobs.BatchExpired {
 		return &batchError{"batch_expired", "The batch's window was over before this request was done."}
-	case jobs.BatchCancelled:
+	}
+	if as == jobs.BatchCancelled {
 		return &batchError{"batch_cancelled", "The batch was cancelled before this request was done."}
 	}
 	return &batchError{"batch_failed", "The batch ended before this request was done."}

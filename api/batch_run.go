@@ -114,6 +114,7 @@ func (s *Server) advanceBatch(ctx context.Context, b *jobs.Batch) error {
 		return s.endBatch(ctx, b, jobs.BatchCompleted)
 	case jobs.BatchCancelling:
 		return s.endBatch(ctx, b, jobs.BatchCancelled)
+	case jobs.BatchCompleted, jobs.BatchFailed, jobs.BatchExpired, jobs.BatchCancelled: // ended, and due no more
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ type Quota struct {
 	Sessions int64
 }
 
-// QuotaDefault, as a key's own limit, takes it away again: what the configuration says holds.
+// QuotaDefault takes a key's own limit away again, in whose place it stands: what the configuration says holds.
 const QuotaDefault = -1
 
 // QuotaNames are the limits that a key can have of its own, in the order in which they are shown.
