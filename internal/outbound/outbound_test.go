@@ -176,7 +176,7 @@ func TestFetchLimits(t *testing.T) {
 	c := client(t, s.Config)
 	for path, want := range map[string]error{
 		"/long": outbound.ErrTooLarge, "/lying": outbound.ErrTooLarge, "/html": outbound.ErrType, "/bad-type": outbound.ErrType, "/404": outbound.ErrStatus,
-		"/206": outbound.ErrStatus, "/loop": outbound.ErrUnreachable, "/silent": outbound.ErrUnreachable, "/stall": outbound.ErrUnreachable, "/slow": outbound.ErrUnreachable,
+		"/206": outbound.ErrStatus, "/loop": outbound.ErrUnreachable, "/silent": outbound.ErrUnreachable, "/stall": outbound.ErrUnreachable, "/hang": outbound.ErrUnreachable, "/slow": outbound.ErrUnreachable,
 		"/head": outbound.ErrUnreachable, "/short": outbound.ErrUnreachable, "/down": outbound.ErrUnreachable,
 	} {
 		body, err := c.Fetch(ctx, s.URL(path), outbound.Web(), 1000)
@@ -217,13 +217,16 @@ func misbehave(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/loop", http.StatusFound)
 	case "/silent":
 		<-r.Context().Done()
+	case "/hang":
+		flush("")
+		<-r.Context().Done()
 	case "/stall":
 		flush("a")
 		<-r.Context().Done()
 	case "/slow":
 		ticker := time.NewTicker(50 * time.Millisecond)
 		defer ticker.Stop()
-		for range 100 {
+		for {
 			select {
 			case <-r.Context().Done():
 				return
@@ -269,6 +272,9 @@ func TestACallEndsInTime(t *testing.T) {
 	defer cancel()
 	if _, err := c.Post(ctx, outbound.Message{URL: s.URL("/silent"), Schemes: outbound.Web()}); !errors.Is(err, outbound.ErrUnreachable) {
 		t.Errorf("post: %v", err)
+	}
+	if answer, err := c.Post(ctx, outbound.Message{URL: s.URL("/slow"), Schemes: outbound.Web()}); err != nil || answer.Status != 200 || ctx.Err() != nil {
+		t.Errorf("a status with a body that never ends: %+v, %v, %v", answer, err, ctx.Err())
 	}
 	body, err := c.Fetch(ctx, s.URL("/slow"), outbound.Web(), 1000)
 	if err == nil {
