@@ -84,7 +84,13 @@ func (b *bundle) worker(t *testing.T, name string, pause time.Duration) *workerP
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		<-done
+		for ended := false; !ended; {
+			select {
+			case <-done:
+				ended = true
+			case <-w.lines: // nobody reads on, and it must not wait for that
+			}
+		}
 		_ = cmd.Wait()
 	})
 	return w

@@ -89,6 +89,12 @@ func TestQuotaIsCachedWithTheKey(t *testing.T) {
 	if quota, err := b.store.Quota(t.Context(), info.ID); err != nil || quota.Queued != 0 {
 		t.Errorf("asked Redis again: %+v, %v", quota, err)
 	}
+	if err := b.store.SetQuota(t.Context(), info.ID, map[string]int64{"queued": 2}); err != nil {
+		t.Fatal(err)
+	}
+	if quota, err := b.store.Quota(t.Context(), info.ID); err != nil || quota.Queued != 2 {
+		t.Errorf("a change of this process's own is not seen at once: %+v, %v", quota, err)
+	}
 }
 
 func TestQuotaOfQueuedJobs(t *testing.T) {
