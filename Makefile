@@ -74,8 +74,16 @@ lint: $(TOOLS)/golangci-lint ## Check style
 bench: deps-test tools ## Run the service benchmarks of docs/benchmarks.md
 	@$(GO) test -run '^$$' -bench . -benchtime 2s ./jobs ./api ./workers/... ./storage
 
-vuln: ## Look for known vulnerabilities in called code
-	@$(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...
+vuln: ## Look for known vulnerabilities in called code, where their database can be reached
+	@deploy/vuln.sh $(GOVULNCHECK_VERSION)
+
+.PHONY: licences
+licences: ## Write docs/licences.md
+	@$(GO) run ./internal/supply licences > docs/licences.md.new && mv docs/licences.md.new docs/licences.md
+
+.PHONY: sbom
+sbom: build ## Write what bin/telefuser is made of: out/sbom.cdx.json
+	@mkdir -p out && $(GO) run ./internal/supply sbom $(BIN) > out/sbom.cdx.json && echo out/sbom.cdx.json
 
 deps-run:
 	@deploy/deps.sh run

@@ -42,6 +42,7 @@ var rooms = []room{
 	{"internal/config", []string{"api", "jobs", "storage", "workers", "streaming", "workers/media"}},
 	{"internal/kernelbuild", []string{"workers/gpu", "workers/kernels", "workers/models"}},
 	{"internal/kernelbench", []string{"workers/gpu", "workers/kernels"}},
+	{"internal/supply", nil},
 	{"internal/devstack", nil},
 	{"internal/e2e", nil},
 	{"internal/faults", nil},
