@@ -85,6 +85,9 @@ func program(t *testing.T) string {
 
 var built = sync.OnceValues(func() (string, error) { return build("telefuser") })
 
+// buildFailed begins the words about a program that does not compile.
+const buildFailed = "the program does not compile:"
+
 // build makes the program under a name, with further arguments for the compiler.
 func build(name string, more ...string) (string, error) {
 	path := filepath.Join(buildDir, name)
@@ -95,7 +98,7 @@ func build(name string, more ...string) (string, error) {
 	cmd := exec.Command("go", append(args, "telefuser/cmd/telefuser")...)
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
+		return "", fmt.Errorf("%s %s: %w\n%s", buildFailed, name, err, out)
 	}
 	return path, nil
 }
