@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"telefuser/internal/tracing"
 	"telefuser/jobs"
 	"telefuser/storage"
 	"telefuser/workers/contract"
@@ -35,6 +36,8 @@ type Deps struct {
 	Logger *slog.Logger
 	// Ready answers nil while this process can take requests; nil means that jobs and storage decide alone.
 	Ready func(ctx context.Context) error
+	// Tracer makes spans of requests; nil makes none.
+	Tracer *tracing.Tracer
 }
 
 // Picture is a foreign image made clean: its size in pixels and its bytes as PNG.

@@ -20,7 +20,7 @@ const specMarginBytes = 1 << 10
 // retries of one request. Ids that were made here are no part of it, and it is taken before a seed is drawn.
 func (d draft) fingerprint() (string, error) {
 	said := d.spec
-	said.ImageKey, said.RequestID = "", ""
+	said.ImageKey, said.RequestID, said.TraceParent = "", "", ""
 	text, err := json.Marshal(struct {
 		Spec      any
 		SeedGiven bool

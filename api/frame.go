@@ -42,8 +42,10 @@ func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
 		})
 		s.metrics.inflight.Inc()
 		defer s.metrics.inflight.Dec()
+		span := s.trace(c)
 		err := s.recovered(c, next)
 		s.finish(c, begin, err)
+		endTrace(span, c, err)
 		return nil
 	}
 }

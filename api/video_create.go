@@ -10,6 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"telefuser/internal/tracing"
 	"telefuser/jobs"
 	"telefuser/storage"
 )
@@ -40,7 +41,7 @@ func (s *Server) create(c echo.Context, rule bodyRule, check func(context.Contex
 	if err != nil {
 		return err
 	}
-	d.spec.RequestID = requestIDOf(c)
+	d.spec.RequestID, d.spec.TraceParent = requestIDOf(c), tracing.Place(ctx)
 	job, err := s.submit(ctx, d, jobs.CreateRequest{Tenant: who.tenant, KeyID: who.keyID, IdempotencyKey: key, Retry: isRetry(c.Request().Header)})
 	if err != nil {
 		return err

@@ -73,6 +73,8 @@ type Spec struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// RequestID ties the job's log lines to the request that made it.
 	RequestID string `json:"request_id,omitempty"`
+	// TraceParent is the request's place in its trace, as the header of this name; empty where nobody traces.
+	TraceParent string `json:"trace_parent,omitempty"`
 }
 
 // Source names a completed video of the same tenant that a remix, an edit or an extension starts from.

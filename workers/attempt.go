@@ -57,6 +57,8 @@ func (a *attempt) run(ctx context.Context) {
 	a.log.Info("attempt begins", "task", a.spec.Task, "width", a.spec.Width, "height", a.spec.Height, "frames", a.spec.Frames)
 	a.worker.pass(PointClaimed)
 	defer a.tidy()
+	ctx, span := a.trace(ctx)
+	defer span.End()
 	result, err := a.produce(ctx)
 	if err == nil {
 		a.worker.pass(PointBeforeCommit)
@@ -64,6 +66,7 @@ func (a *attempt) run(ctx context.Context) {
 		err = a.claim.Complete(context.WithoutCancel(ctx), result)
 	}
 	if err != nil {
+		span.Fail("no result")
 		a.giveUp(ctx, err)
 		return
 	}
@@ -96,11 +99,15 @@ func (a *attempt) produce(ctx context.Context) (jobs.Result, error) {
 	a.contract = desc.Contract
 	a.facts.LoadNS = nanoseconds(time.Since(loading))
 	a.noteDevices(desc)
-	film, err := a.film(ctx, req, source)
+	filming, made := a.worker.cfg.Tracer.Start(ctx, "engine")
+	film, err := a.film(filming, req, source)
+	made.End()
 	if err != nil {
 		return jobs.Result{}, err
 	}
-	return a.store(ctx, film)
+	storing, stored := a.worker.cfg.Tracer.Start(ctx, "store")
+	defer stored.End()
+	return a.store(storing, film)
 }
 
 // noteQueue measures the wait by one clock, that of the records.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"telefuser/internal/tracing"
 	"telefuser/workers/engine"
 	"telefuser/workers/media"
 )
@@ -41,6 +42,8 @@ type Config struct {
 	DieAt Point
 	// Hooks are called at the named points. Tests set them.
 	Hooks Hooks
+	// Tracer makes spans of attempts; nil makes none.
+	Tracer *tracing.Tracer
 	// Metrics takes the collectors. Required.
 	Metrics prometheus.Registerer
 	// Log is required. Prompts never go there.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"telefuser/internal/config"
+	"telefuser/internal/tracing"
 	"telefuser/workers/engine"
 	"telefuser/workers/gpu"
 	"telefuser/workers/pipeline"
@@ -26,6 +27,7 @@ func newEngineCommand() *cobra.Command {
 	device := cmd.Flags().String("device", "", "numbers or UUIDs of the GPUs to run on, separated by commas; empty means the processor")
 	share := cmd.Flags().Bool("share-device", false, "let other engines that are told so as well have the GPUs too")
 	models := cmd.Flags().String("models-dir", "", "folder that holds a folder of weights for each pipeline that needs some")
+	traces := cmd.Flags().String("traces-endpoint", "", "address that takes the engine's traces")
 	level := cmd.Flags().String("log-level", "info", "least level that is logged")
 	faults := cmd.Flags().String("fault-dir", "", "directory whose files make the device fail; for fault tests")
 	_ = cmd.Flags().MarkHidden("fault-dir")
@@ -33,9 +35,11 @@ func newEngineCommand() *cobra.Command {
 		devices, trouble := openEngineDevices(cmd.Context(), *device, gpu.Sharing(*share))
 		p, err := pipeline.NewOn(args[0], pipeline.Options{Devices: devices.ordinals, FaultDir: *faults, ModelsDir: *models})
 		if err == nil {
-			err = serveEngine(cmd.Context(), p, devices, trouble, engine.ServeConfig{
-				Socket: *socket, Parent: os.Stdin, Log: stderrLogger(config.Log{Level: *level, Format: "json"}),
-			})
+			log := stderrLogger(config.Log{Level: *level, Format: "json"})
+			// Whether a trace is kept was decided where it began.
+			tracer, _ := tracing.New(cmd.Context(), tracing.Config{Endpoint: *traces, Service: "telefuser-engine", Version: version, Log: log})
+			err = serveEngine(cmd.Context(), p, devices, trouble, engine.ServeConfig{Socket: *socket, Parent: os.Stdin, Tracer: tracer, Log: log})
+			tracer.Close(cmd.Context())
 		}
 		runtime.KeepAlive(devices) // its claims hold until here
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"telefuser/internal/config"
+	"telefuser/internal/tracing"
 	"telefuser/jobs"
 	"telefuser/storage"
 )
@@ -27,6 +28,8 @@ type parts struct {
 	faultDir string
 	// live is nil in a process without live sessions.
 	live *live
+	// tracer is nil where nobody traces.
+	tracer *tracing.Tracer
 }
 
 // withParts gives a command its settings and what they open.
@@ -70,10 +73,24 @@ func openParts(ctx context.Context, c config.Config, log *slog.Logger) (*parts, 
 	if err != nil {
 		return nil, errors.Join(err, records.Close(), client.Close())
 	}
-	return &parts{cfg: c, log: log, redis: client, records: records, objects: objects}, nil
+	tracer, err := newTracer(ctx, c, "telefuser", log)
+	if err != nil {
+		return nil, errors.Join(err, records.Close(), client.Close())
+	}
+	return &parts{cfg: c, log: log, redis: client, records: records, objects: objects, tracer: tracer}, nil
+}
+
+// newTracer makes the spans of this process, under the name of its service.
+func newTracer(ctx context.Context, c config.Config, service string, log *slog.Logger) (*tracing.Tracer, error) {
+	t, err := tracing.New(ctx, tracing.Config{Endpoint: c.Traces.Endpoint, Service: service, Version: version, Ratio: float64(c.Traces.Percent) / 100, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("%w: traces.endpoint: %w", config.ErrInvalid, err)
+	}
+	return t, nil
 }
 
 func (p *parts) close() {
+	p.tracer.Close(context.Background())
 	if err := errors.Join(p.records.Close(), p.redis.Close()); err != nil {
 		p.log.Warn("closing redis", "error", err)
 	}

@@ -101,7 +101,7 @@ func newAPI(p *parts, registry *prometheus.Registry, ready func(context.Context)
 		TLSCertFile: h.TLSCert, TLSKeyFile: h.TLSKey, MetricsPublic: h.MetricsPublic, RedirectContent: h.RedirectContent,
 		ShutdownGrace: orNone(h.ShutdownGrace), QueuedMax: p.cfg.Jobs.QueuedMax, TempDir: temp,
 	}, api.Deps{
-		Jobs: p.records, Store: p.objects, Contracts: pipeline.Contracts(), DecodeImage: decodePicture, Registry: registry, Logger: p.log, Ready: ready,
+		Jobs: p.records, Store: p.objects, Contracts: pipeline.Contracts(), DecodeImage: decodePicture, Registry: registry, Logger: p.log, Ready: ready, Tracer: p.tracer,
 	}
 	if err := withOutbound(p, &d); err != nil {
 		return nil, err

@@ -99,7 +99,7 @@ func newWorker(p *parts, name string, metrics prometheus.Registerer, dieAt worke
 	return workers.New(workers.Config{
 		Pipeline: name, Owner: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), strings.ToLower(rand.Text()[:6])),
 		Engines: engines, TempDir: p.cfg.TempDir(), Grace: c.Grace, IdleExit: c.IdleExit, JobsMax: c.MaxJobs, RunTimeout: c.RunTimeout,
-		FFmpeg: media.FFmpeg{Path: c.FFmpeg}, DieAt: dieAt, Metrics: metrics, Log: p.log,
+		FFmpeg: media.FFmpeg{Path: c.FFmpeg}, DieAt: dieAt, Tracer: p.tracer, Metrics: metrics, Log: p.log,
 	}, p.records, p.objects)
 }
 
@@ -153,6 +153,9 @@ func engineConfig(self, name string, group []string, c config.Config) engine.Con
 	e := engine.Config{
 		Command: []string{self, "engine", name, "--log-level", c.Log.Level}, Env: engineEnv(config.Environ()), Pipeline: name,
 		LoadTimeout: c.Worker.LoadTimeout, StallTimeout: c.Worker.StallTimeout, Devices: group, ShareDevices: c.Worker.ShareGPUs,
+	}
+	if c.Traces.Endpoint != "" {
+		e.Command = append(e.Command, "--traces-endpoint", c.Traces.Endpoint)
 	}
 	if c.Models.Dir != "" {
 		e.Command = append(e.Command, "--models-dir", c.Models.Dir)

@@ -31,12 +31,13 @@ var rooms = []room{
 	{"workers/models", []string{"workers/kernels", "workers/gpu", "workers/media", "workers/contract"}},
 	{"workers/stage", nil},
 	{"workers/pipeline", []string{"workers/models", "workers/stage", "workers/contract", "workers/media", "workers/gpu"}},
-	{"workers/engine", []string{"workers/pipeline", "workers/contract", "workers/media"}},
-	{"workers", []string{"jobs", "storage", "workers/engine", "workers/pipeline", "workers/contract", "workers/media"}},
+	{"workers/engine", []string{"workers/pipeline", "workers/contract", "workers/media", "internal/tracing"}},
+	{"workers", []string{"jobs", "storage", "workers/engine", "workers/pipeline", "workers/contract", "workers/media", "internal/tracing"}},
 	{"streaming", []string{"workers/media"}},
 	{"streaming/livekit", []string{"streaming", "workers/media"}},
-	{"api", []string{"openapi", "jobs", "storage", "streaming", "workers/contract"}},
+	{"api", []string{"openapi", "jobs", "storage", "streaming", "workers/contract", "internal/tracing"}},
 	{"internal/outbound", nil},
+	{"internal/tracing", nil},
 	{"webhooks", []string{"jobs", "internal/outbound"}},
 	{"internal/bench", []string{"openapi", "workers/kernels"}},
 	{"internal/config", []string{"api", "jobs", "storage", "workers", "streaming", "workers/media"}},
@@ -67,6 +68,7 @@ var walls = map[string][]string{
 	"github.com/spf13/cobra":         {"cmd"},
 	"github.com/knadh/koanf":         {"internal/config"},
 	"google.golang.org/grpc":         {"workers/engine"},
+	"go.opentelemetry.io/":           {"internal/tracing"},
 }
 
 type listed struct {

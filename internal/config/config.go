@@ -18,6 +18,13 @@ type Config struct {
 	// Outbound and Webhooks are about calls to addresses that clients name.
 	Outbound Outbound `key:"outbound"`
 	Webhooks Webhooks `key:"webhooks"`
+	Traces   Traces   `key:"traces"`
+}
+
+// Traces is where spans of OpenTelemetry go.
+type Traces struct {
+	Endpoint string `key:"endpoint" doc:"Address of an OTLP/HTTP receiver, such as http://127.0.0.1:4318; empty makes no traces."`
+	Percent  int    `key:"percent" doc:"Share of the traces that begin here which are kept; one that a client began keeps its decision."`
 }
 
 // Log says how much is written on stderr and in which form.
@@ -150,5 +157,6 @@ func Default() Config {
 			ControllerTimeout: time.Minute, RoomEmptyTimeout: 30 * time.Second, SessionsPerTenantMax: 100},
 		Models:   Models{Default: "terrain"},
 		Webhooks: Webhooks{PerTenantMax: 20},
+		Traces:   Traces{Percent: 100},
 	}
 }

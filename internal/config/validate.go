@@ -39,6 +39,7 @@ func (c Config) Validate() error {
 		{"jobs.queue_timeout", within(c.Jobs.QueueTimeout, time.Second, 365*24*time.Hour), "want 1s..1 year"},
 		{"jobs.queue_age_max", within(c.Jobs.QueueAgeMax, 0, 365*24*time.Hour), "want 0s..1 year"},
 		{"jobs.priority_step", within(c.Jobs.PriorityStep, time.Second, 30*24*time.Hour), "want 1s..30 days"},
+		{"traces.percent", c.Traces.Percent >= 0 && c.Traces.Percent <= 100, "want 0..100"},
 		{"quotas.queued", c.Quotas.Queued >= 0, "want 0 or more"},
 		{"quotas.running", c.Quotas.Running >= 0, "want 0 or more"},
 		{"quotas.megapixel_seconds_per_hour", c.Quotas.MegapixelSecondsPerHour >= 0, "want 0 or more"},

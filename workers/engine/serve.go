@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"telefuser/internal/tracing"
 	"telefuser/workers/engine/enginepb"
 	"telefuser/workers/pipeline"
 )
@@ -39,6 +40,8 @@ type ServeConfig struct {
 	// ProbeInterval is the pause between two checks of the devices while no session is open, where the pipeline is a pipeline.Prober. It
 	// defaults to 30 seconds.
 	ProbeInterval time.Duration
+	// Tracer makes spans of what the engine does; nil makes none.
+	Tracer *tracing.Tracer
 	// Log is required. It must write to standard error and never get a prompt.
 	Log *slog.Logger
 }

@@ -78,6 +78,8 @@ func (n *session) close(ctx context.Context) error {
 
 // Open registers the session before the pipeline sees it, so that it can be closed while it is opening.
 func (s *server) Open(ctx context.Context, in *enginepb.OpenRequest) (*enginepb.OpenResponse, error) {
+	ctx, span := s.cfg.Tracer.Start(joinPlace(ctx, s.cfg.Tracer), "engine.open")
+	defer span.End()
 	req, err := requestFromWire(in.GetRequest())
 	if err != nil {
 		return nil, failUnary(ctx, err)

@@ -76,7 +76,7 @@ func (n *Session) begin(ctx context.Context, wire *enginepb.Request) error {
 
 func (n *Session) open(ctx context.Context, req *enginepb.Request) error {
 	var trailer metadata.MD
-	_, err := n.process.client.Open(ctx, &enginepb.OpenRequest{SessionId: n.id, Request: req}, grpc.Trailer(&trailer))
+	_, err := n.process.client.Open(sendPlace(ctx), &enginepb.OpenRequest{SessionId: n.id, Request: req}, grpc.Trailer(&trailer))
 	if err != nil {
 		return n.process.explain(ctx, err, trailer)
 	}
