@@ -54,7 +54,7 @@ func (r *Readiness) Reason(ctx context.Context) openapi.ReadyReason {
 	}
 	reason, err := r.look(context.WithoutCancel(ctx))
 	if reason != r.reason || r.asked.IsZero() {
-		r.say(reason, err)
+		r.say(ctx, reason, err)
 	}
 	r.reason, r.asked = reason, time.Now()
 	return reason
@@ -86,16 +86,16 @@ func (r *Readiness) look(ctx context.Context) (openapi.ReadyReason, error) {
 }
 
 // say tells the log once what went away and that it is back.
-func (r *Readiness) say(reason openapi.ReadyReason, err error) {
+func (r *Readiness) say(ctx context.Context, reason openapi.ReadyReason, err error) {
 	if reason == "" {
-		r.log.Info("ready")
+		r.log.InfoContext(ctx, "ready")
 		return
 	}
 	level := slog.LevelWarn
 	if reason == openapi.ReadyReasonProgram && r.asked.IsZero() {
 		level = slog.LevelInfo // at the first look an engine that still loads is no news
 	}
-	r.log.Log(context.Background(), level, "not ready", slog.String("reason", string(reason)), slog.String("cause", err.Error()))
+	r.log.Log(ctx, level, "not ready", slog.String("reason", string(reason)), slog.String("cause", err.Error()))
 }
 
 // readyLinks are the records, the store, what live sessions need where the server is there for them, and whatever the program adds.
