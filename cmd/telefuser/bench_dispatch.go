@@ -64,7 +64,7 @@ func benchDispatch(ctx context.Context, flags benchFlags, n int, w io.Writer) er
 	if err != nil {
 		return err
 	}
-	defer p.close()
+	defer p.close(ctx)
 	var starts, ends []time.Duration
 	for i := range n {
 		if err := pause(ctx, rand.N(dispatchIdleMax)); err != nil {

@@ -163,7 +163,7 @@ func (s *benchStack) plantVideo(ctx context.Context, sizeBytes int) (id string, 
 	if err != nil {
 		return "", err
 	}
-	defer p.close()
+	defer p.close(ctx)
 	content := make([]byte, sizeBytes)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(content) // never fails
 	now := time.Now()

@@ -62,7 +62,7 @@ func benchVideo(ctx context.Context, flags benchFlags, body string, frames, runs
 	if err != nil {
 		return err
 	}
-	defer p.close()
+	defer p.close(ctx)
 	for i := range runs + 1 {
 		job, err := runOne(ctx, stack.target, p.records, body, videoTimeout)
 		if err != nil {

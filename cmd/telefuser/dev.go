@@ -76,7 +76,7 @@ func dev(ctx context.Context, c config.Config, log *slog.Logger, faultDir string
 	if err != nil {
 		return err
 	}
-	defer p.close()
+	defer p.close(ctx)
 	p.faultDir = faultDir
 	stopLive, err := startDevLive(ctx, p, live != nil)
 	if err != nil {

@@ -41,7 +41,7 @@ func allMetrics(t *testing.T) everyMetric {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.close)
+	t.Cleanup(func() { p.close(context.WithoutCancel(t.Context())) })
 	rooms, err := livekit.New(livekit.Config{URL: "ws://127.0.0.1:1", APIKey: "key", APISecret: "secret"})
 	if err != nil {
 		t.Fatal(err)

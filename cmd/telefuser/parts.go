@@ -44,7 +44,7 @@ func withParts(cmd *cobra.Command, run func(ctx context.Context, p *parts, args 
 		if err != nil {
 			return err
 		}
-		defer p.close()
+		defer p.close(cmd.Context())
 		return run(cmd.Context(), p, args)
 	}
 }
@@ -89,8 +89,8 @@ func newTracer(ctx context.Context, c config.Config, service string, log *slog.L
 	return t, nil
 }
 
-func (p *parts) close() {
-	p.tracer.Close(context.Background())
+func (p *parts) close(ctx context.Context) {
+	p.tracer.Close(ctx)
 	if err := errors.Join(p.records.Close(), p.redis.Close()); err != nil {
 		p.log.Warn("closing redis", "error", err)
 	}

@@ -37,7 +37,7 @@ func TestEvictingRedisIsWarnedOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.close()
+	defer p.close(t.Context())
 	warnPolicy(t.Context(), p.records, log)
 	if !strings.Contains(logs.String(), "noeviction") {
 		t.Errorf("the log says %q", logs.String())

@@ -84,7 +84,7 @@ func streamServe(ctx context.Context, c config.Config, name, faultDir string, re
 	if err != nil {
 		return err
 	}
-	defer p.close()
+	defer p.close(ctx)
 	p.faultDir = faultDir
 	if p.live, err = openLive(p, rooms); err != nil {
 		return err
