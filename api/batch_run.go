@@ -54,10 +54,10 @@ func (s *Server) batchRound(ctx context.Context) (worked bool, err error) {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	kept := make(chan struct{})
-	go func() {
+	go func(held jobs.Batch) { // as it was taken: the round changes its own
 		defer close(kept)
-		s.keepBatch(ctx, b, stop)
-	}()
+		s.keepBatch(ctx, held, stop)
+	}(b)
 	err = s.advanceBatch(ctx, &b)
 	stop(nil)
 	<-kept

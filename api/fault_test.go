@@ -326,9 +326,7 @@ func (l *lostRecords) Create(ctx context.Context, r jobs.CreateRequest) (jobs.Jo
 
 // TestALostAnswerMakesOneVideo retries as the SDKs do, and wants the picture of the accepted job to be there still.
 func TestALostAnswerMakesOneVideo(t *testing.T) {
-	lost := &lostRecords{}
-	s := newStack(t, func(in *setup) { in.deps.Jobs = lost })
-	lost.Jobs = s.jobs
+	s := newStack(t, func(in *setup) { in.around = func(all api.Jobs) api.Jobs { return &lostRecords{Jobs: all} } })
 	body := map[string]any{"prompt": "a", "model": "terrain", "size": "64x64", "input_reference": dataURL(testPNG(t, 64, 64))}
 	s.postJSON(t, "/v1/videos", body, "X-Stainless-Retry-Count", "0").problem(t, 503)
 	v := s.postJSON(t, "/v1/videos", body, "X-Stainless-Retry-Count", "1").object(t, 200)

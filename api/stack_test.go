@@ -49,6 +49,8 @@ type setup struct {
 	deps  api.Deps
 	jobs  jobs.Config
 	redis string
+	// around, where set, puts something between the API and its jobs.
+	around func(api.Jobs) api.Jobs
 }
 
 var prefixes atomic.Int64
@@ -93,6 +95,9 @@ func (s *stack) connect(t testing.TB, in *setup) {
 	}
 	if in.deps.Jobs == nil {
 		in.deps.Jobs = s.jobs
+	}
+	if in.around != nil {
+		in.deps.Jobs = in.around(in.deps.Jobs)
 	}
 	if in.deps.Store == nil {
 		in.deps.Store = s.store
