@@ -3,6 +3,8 @@ package wan
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 
 	"telefuser/workers/kernels"
 )
@@ -19,6 +21,19 @@ func Sigmas(shift float64, n int) []float64 {
 
 // timesPerSigma is what a network calls a noise level of 1.
 const timesPerSigma = 1000
+
+// TrainedSigmas are levels of the schedule of 1000 that Wan and LingBot-World are trained on, and what their networks call them: whole
+// numbers. LingBot-World v2 takes steps 0, 250, 500 and 750 with a shift of 10. Steps are from 0 to 999 and rise, or it fails with ErrConfig.
+func TrainedSigmas(shift float64, steps ...int) (sigmas, times []float64, err error) {
+	all := FlowSigmas(shift, timesPerSigma)
+	for i, s := range steps {
+		if s < 0 || s >= timesPerSigma || i > 0 && s <= steps[i-1] {
+			return nil, nil, fmt.Errorf("%w: steps %v of a schedule", ErrConfig, steps)
+		}
+		sigmas, times = append(sigmas, all[s]), append(times, math.Trunc(all[s]*timesPerSigma))
+	}
+	return sigmas, times, nil
+}
 
 // Noise fills y with normally distributed numbers times sigma, for a step of a chunk: step 0 is what the chunk begins with.
 type Noise func(b kernels.Backend, step int, y kernels.Tensor, sigma float32) error
@@ -49,21 +64,15 @@ type Distilled struct {
 	fresh      kernels.Tensor
 }
 
-// NewDistilled makes a sampler for falling noise levels, the first of which is 1.
-func NewDistilled(m *DiT, sigmas []float64) (*Distilled, error) {
-	if len(sigmas) == 0 || sigmas[0] != 1 {
-		return nil, fmt.Errorf("%w: noise levels %v", ErrConfig, sigmas)
-	}
-	var times []float64
-	for i, s := range sigmas {
-		if !(s > 0) || i > 0 && s >= sigmas[i-1] {
-			return nil, fmt.Errorf("%w: noise levels %v", ErrConfig, sigmas)
-		}
-		times = append(times, s*timesPerSigma)
+// NewDistilled makes a sampler for falling noise levels from 1 or just below it, and for what the network calls them; without times,
+// that is 1000 times the level.
+func NewDistilled(m *DiT, sigmas, times []float64) (*Distilled, error) {
+	called, err := calledTimes(sigmas, times)
+	if err != nil {
+		return nil, err
 	}
 	d := &Distilled{dit: m, sigmas: sigmas}
-	var err error
-	if d.times, err = m.NewTimes(append(times, 0)); err != nil {
+	if d.times, err = m.NewTimes(append(called, 0)); err != nil {
 		return nil, err
 	}
 	width := m.cfg.Out * patch * patch
@@ -79,6 +88,24 @@ func NewDistilled(m *DiT, sigmas []float64) (*Distilled, error) {
 		return nil, fmt.Errorf("wan: sampler: %w", r.err)
 	}
 	return d, nil
+}
+
+// calledTimes checks the noise levels of a sampler of few steps, and says what the network calls them.
+func calledTimes(sigmas, times []float64) ([]float64, error) {
+	const first = 0.99 // what is below is no noise to begin with
+	if len(sigmas) == 0 || !(sigmas[0] >= first && sigmas[0] <= 1) || times != nil && len(times) != len(sigmas) {
+		return nil, fmt.Errorf("%w: noise levels %v at times %v", ErrConfig, sigmas, times)
+	}
+	called := slices.Clone(times)
+	for i, s := range sigmas {
+		if times == nil {
+			called = append(called, s*timesPerSigma)
+		}
+		if !(s > 0) || i > 0 && s >= sigmas[i-1] || !(called[i] >= 0 && called[i] <= timesPerSigma) {
+			return nil, fmt.Errorf("%w: noise levels %v at times %v", ErrConfig, sigmas, times)
+		}
+	}
+	return called, nil
 }
 
 // constant is a vector of one number.

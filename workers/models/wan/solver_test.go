@@ -91,3 +91,24 @@ func TestSigmas(t *testing.T) {
 		}
 	}
 }
+
+// TestTrainedSigmas holds the steps of LingBot-World v2 to numbers worked out by hand: s = 0.999 (1 - i/1000), shifted by 10.
+func TestTrainedSigmas(t *testing.T) {
+	sigmas, times, err := wan.TrainedSigmas(10, 0, 250, 500, 750)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{9.99 / 9.991, 7.4925 / 7.74325, 4.995 / 5.4955, 2.4975 / 3.24775} {
+		if math.Abs(sigmas[i]-want) > 1e-12 || times[i] != math.Floor(1000*want) {
+			t.Errorf("step %d: level %v at time %v, want %v", i, sigmas[i], times[i], want)
+		}
+	}
+	if times[0] != 999 {
+		t.Errorf("the first time is %v", times[0])
+	}
+	for _, steps := range [][]int{{-1}, {1000}, {0, 0}, {250, 0}} {
+		if _, _, err := wan.TrainedSigmas(10, steps...); !errors.Is(err, wan.ErrConfig) {
+			t.Errorf("steps %v: %v", steps, err)
+		}
+	}
+}

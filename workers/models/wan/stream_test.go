@@ -196,6 +196,9 @@ func TestShapesThatMakeNoModelAreRefused(t *testing.T) {
 		"window":  func(c *wan.WorldConfig) { c.DiT.Local = 6 },
 		"base":    func(c *wan.WorldConfig) { c.VAE.Base = 12 },
 		"sigmas":  func(c *wan.WorldConfig) { c.Sigmas = []float64{1, 2} },
+		"start":   func(c *wan.WorldConfig) { c.Sigmas = []float64{0.9, 0.5} },
+		"times":   func(c *wan.WorldConfig) { c.Times = []float64{999} },
+		"time":    func(c *wan.WorldConfig) { c.Times = []float64{1001, 9, 8, 7} },
 		"type":    func(c *wan.WorldConfig) { c.Type = kernels.E4M3 },
 	} {
 		c := smallWorld()

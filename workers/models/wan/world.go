@@ -15,8 +15,8 @@ type WorldConfig struct {
 	DiT weights.DiTConfig
 	// Width and Height are the pictures' in pixels, Chunk how many latent frames are made together.
 	Width, Height, Chunk int
-	// Sigmas are the noise levels of a chunk's steps.
-	Sigmas []float64
+	// Sigmas are the noise levels of a chunk's steps, Times what the network calls them; nil: 1000 times the level.
+	Sigmas, Times []float64
 	// Settle is after how many latent frames the condition stays the same.
 	Settle int
 	// Tilt is the pitch of the first frame's camera, Scale the length of a chunk's longest move.
@@ -65,7 +65,7 @@ func NewWorld(b WorldBackends, vae, dit *weights.Set, c WorldConfig) (*World, er
 	if w.dit, err = NewDiT(b.Denoise, dit, c.DiT, c.Type, c.Chunk, w.height, w.width); err != nil {
 		return nil, err
 	}
-	if w.sampler, err = NewDistilled(w.dit, c.Sigmas); err != nil {
+	if w.sampler, err = NewDistilled(w.dit, c.Sigmas, c.Times); err != nil {
 		return nil, err
 	}
 	if w.decoder, err = NewDecoder(b.Decode, vae, c.VAE, c.Type, c.Chunk, w.height, w.width); err != nil {

@@ -118,3 +118,42 @@ func TestParseRandom(t *testing.T) {
 		t.Errorf("a path: %v %v", ok, err)
 	}
 }
+
+// faraway is a backend whose memory no host reads: it notes what it shall make and what is brought to it.
+type faraway struct {
+	kernels.Reference
+	made    []kernels.Noise
+	written int
+}
+
+func (f *faraway) Run(op kernels.Op) error {
+	f.made = append(f.made, op.(kernels.Noise))
+	return op.Check()
+}
+
+func (f *faraway) Write(_ kernels.Tensor, src []byte) error {
+	f.written += len(src)
+	return nil
+}
+
+// TestRandomValuesAreMadeWhereTheyAreUsed fills the lower half of a matrix on a GPU, as a layer of several parts does.
+func TestRandomValuesAreMadeWhereTheyAreUsed(t *testing.T) {
+	s := weights.Random(42, weights.Blueprint{Model: "toy", Parameters: []weights.Parameter{
+		{Name: "w", Shape: []int{4, 16}, Sigma: 0.5}, {Name: "n", Shape: []int{64}, Centre: 1, Sigma: 0.5},
+	}})
+	x := kernels.Layout(kernels.BF16, 8, 16)
+	x.Dev = 4096
+	far := &faraway{}
+	if err := s.Upload(far, x.Rows(4, 8), "w"); err != nil {
+		t.Fatal(err)
+	}
+	if len(far.made) != 1 || far.written != 0 {
+		t.Fatalf("%d operations, %d bytes written", len(far.made), far.written)
+	}
+	if y := far.made[0].Y; y.Dev != 4096+4*16*2 || y.Len() != 64 || far.made[0].Sigma != 0.5 || far.made[0].Seed != 42 {
+		t.Errorf("made %+v", far.made[0])
+	}
+	if err := s.Upload(far, x.Rows(4, 8).Reshape(64), "n"); err != nil || far.written != 128 || len(far.made) != 1 {
+		t.Errorf("what lies around one is brought: %v, %d bytes", err, far.written)
+	}
+}

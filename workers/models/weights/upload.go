@@ -32,21 +32,24 @@ func (s *Set) Tensor(b kernels.Backend, d kernels.DType, name string, shape ...i
 	if err != nil {
 		return kernels.Tensor{}, fmt.Errorf("weights: %s: %w", name, err)
 	}
-	if s.Random() && s.byName[name].Centre == 0 && d == kernels.BF16 && x.Dev != 0 { // made where it is used
-		if err := b.Run(s.noise(x, s.byName[name], 0)); err != nil {
-			return kernels.Tensor{}, fmt.Errorf("weights: %s: %w", name, err)
-		}
-		return x, nil
-	}
 	return x, s.Upload(b, x, name)
 }
 
+// maker is a backend that makes values where they are used.
+type maker interface{ Run(op kernels.Op) error }
+
 // Upload fills a contiguous tensor, F32 or BF16, in pieces. What needs no conversion is
-// written from the mapped file itself.
+// written from the mapped file itself; values from a seed are made on the GPU that uses them.
 func (s *Set) Upload(w Writer, dst kernels.Tensor, name string) error {
 	n := dst.Len()
 	if own, ok := s.Shape(name); !ok || (Entry{Shape: own}).Len() != n {
 		return fmt.Errorf("%w: the %s has no %s of %d elements", ErrUnknown, s.blueprint.Model, name, n)
+	}
+	if m, ok := w.(maker); ok && s.Random() && s.byName[name].Centre == 0 && dst.Type == kernels.BF16 && dst.Dev != 0 {
+		if err := m.Run(s.noise(dst, s.byName[name], 0)); err != nil {
+			return fmt.Errorf("weights: %s: %w", name, err)
+		}
+		return nil
 	}
 	size := dst.Type.Bytes()
 	flat, step := dst.Reshape(n), chunkBytes/size
