@@ -21,7 +21,7 @@ func (d *Driver) OpenDevice(ctx context.Context, ordinal int) (*Device, error) {
 	return &Device{group: g}, nil
 }
 
-// Do runs fn on the device's thread and returns its error. ctx cancels only while fn
+// Do runs fn on the device's thread and returns its error; inside Do it runs fn at once. ctx cancels only while fn
 // waits for its turn. A panic comes back as *PanicError. After a lost device, Do
 // refuses at once with the error that lost it.
 func (d *Device) Do(ctx context.Context, fn func(c *Context) error) error {

@@ -54,8 +54,8 @@ func (s *Stream) Wait(ctx context.Context) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
-		err := s.ctx.check("cuStreamQuery", s.ctx.drv.p.streamQuery.Call(s.handle))
-		if !errors.Is(err, ErrNotReady) {
+		idle, err := s.Idle()
+		if idle || err != nil {
 			return err
 		}
 		select {
@@ -66,6 +66,18 @@ func (s *Stream) Wait(ctx context.Context) error {
 			timer.Reset(pause)
 		}
 	}
+}
+
+// Idle says whether everything queued is done.
+func (s *Stream) Idle() (bool, error) {
+	if err := s.ctx.use(); err != nil {
+		return false, err
+	}
+	err := s.ctx.check("cuStreamQuery", s.ctx.drv.p.streamQuery.Call(s.handle))
+	if errors.Is(err, ErrNotReady) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Record queues a mark: the event happens when the work queued before it is done.

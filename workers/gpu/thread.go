@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 )
 
 // thread is one goroutine locked to one OS thread; the driver keeps its current
@@ -13,6 +14,7 @@ type thread struct {
 	quit    chan struct{}
 	done    chan struct{}
 	current uintptr // context last made current; touched on the thread alone
+	id      atomic.Int64
 }
 
 type task struct {
@@ -30,6 +32,8 @@ func (t *thread) loop() {
 	runtime.LockOSThread()
 	// Never unlocked: the OS thread ends with the goroutine, and the driver's per-thread state with it.
 	defer close(t.done)
+	defer t.id.Store(0) // another thread may get the number
+	t.id.Store(int64(threadID()))
 	for {
 		select {
 		case k := <-t.tasks:
@@ -50,10 +54,13 @@ func guard(run func() error) (err error) {
 }
 
 // do runs fn on the thread. ctx cancels it only while it waits for its turn: a driver
-// call that has begun cannot be taken back.
+// call that has begun cannot be taken back. What runs on the thread already goes on at once.
 func (t *thread) do(ctx context.Context, fn func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if id := threadID(); id != 0 && int64(id) == t.id.Load() {
+		return guard(fn)
 	}
 	k := task{run: fn, done: make(chan error, 1)}
 	select {

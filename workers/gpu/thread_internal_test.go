@@ -24,6 +24,21 @@ func TestThreadRunsAllOnOneOSThread(t *testing.T) {
 	}
 }
 
+func TestThreadGoesOnWithItsOwnWork(t *testing.T) {
+	th := startThread()
+	defer th.stop()
+	var order []int
+	err := th.do(context.Background(), func() error {
+		order = append(order, syscall.Gettid())
+		err := th.do(context.Background(), func() error { order = append(order, syscall.Gettid()); return ErrNotReady })
+		order = append(order, syscall.Gettid())
+		return err
+	})
+	if len(order) != 3 || order[0] != order[1] || order[1] != order[2] || !errors.Is(err, ErrNotReady) {
+		t.Errorf("ran on threads %v and ended with %v", order, err)
+	}
+}
+
 func TestThreadCarriesPanicsBackAndLivesOn(t *testing.T) {
 	th := startThread()
 	defer th.stop()

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"math"
 
 	"telefuser/workers/gpu"
 )
@@ -9,7 +10,7 @@ import (
 // Copy computes y = x, element by element, over tensors of one shape of 1 to 5 dimensions whose strides are free: it cuts patches, joins
 // frames and takes turns between them.
 //
-//	X, Y of one shape and type; or one f32 and the other bf16 (CUDA: not yet)
+//	X, Y of one shape and type; or one f32 and the other bf16
 //
 // X and Y must not overlap.
 type Copy struct{ X, Y Tensor }
@@ -84,29 +85,64 @@ func (o Copy) reference() {
 	})
 }
 
-// launch copies by the copy engine, the last dimension outside of a run with it.
+// launch leaves what lies together to the copy engine; a kernel does the rest, a unit a thread.
 func (o Copy) launch(c *CUDA) error {
-	if o.X.Type != o.Y.Type {
-		return fmt.Errorf("%w: copy of %v to %v", ErrUnsupported, o.X.Type, o.Y.Type)
+	o = o.joined()
+	if o.X.Type == o.Y.Type && o.X.Rank() == 1 {
+		return c.stream.Copy(o.Y.Dev, o.X.Dev, int64(o.X.Span()))
 	}
-	n, outer := o.run()
-	size := int64(o.X.Type.Bytes())
-	width := int64(n) * size
-	r := gpu.Rows{Width: width, DstPitch: width, SrcPitch: width, Count: 1}
-	if outer > 0 {
-		outer--
-		if count := o.X.Dim(outer); count > 1 {
-			r.Count, r.DstPitch, r.SrcPitch = int64(count), int64(o.Y.Stride[outer])*size, int64(o.X.Stride[outer])*size
+	name, unit := o.unit()
+	const threads = 256
+	total := o.X.Len() / unit
+	if total > math.MaxUint32-threads {
+		return fmt.Errorf("%w: copy of %d units", ErrUnsupported, total)
+	}
+	var shape, x, y [copyRankMax]int // the last is the run; what is missing before the others is one step of nothing
+	for d := range shape {
+		shape[d] = 1
+		if at := o.X.Rank() - copyRankMax + d; at >= 0 {
+			shape[d], x[d], y[d] = o.X.Dim(at), o.X.Stride[at]/unit, o.Y.Stride[at]/unit
 		}
 	}
-	var first error
-	o.rows(outer, func(x, y int) {
-		r.Dst, r.Src = o.Y.Dev+gpu.Ptr(int64(y)*size), o.X.Dev+gpu.Ptr(int64(x)*size)
-		if err := c.stream.CopyRows(r); err != nil && first == nil {
-			first = err
+	g := gpu.Grid{X: (total + threads - 1) / threads, Threads: threads}
+	return c.launch("copy", name, g, func(a *gpu.Args) {
+		a.Ptr(o.X.Dev).Ptr(o.Y.Dev).I32(total).I32(shape[4] / unit).I32(shape[1]).I32(shape[2]).I32(shape[3])
+		for _, stride := range [][copyRankMax]int{x, y} {
+			for d := range copyRankMax - 1 {
+				a.I64(int64(stride[d]))
+			}
 		}
 	})
-	return first
+}
+
+// unit is the kernel that moves most at once, and how many elements that is: runs, strides and addresses have to be whole ones.
+func (o Copy) unit() (kernel string, elements int) {
+	fits := func(n int) bool {
+		last := o.X.Rank() - 1
+		for _, t := range []Tensor{o.X, o.Y} {
+			if uint64(t.Dev)%uint64(min(n*t.Type.Bytes(), 16)) != 0 || t.Dim(last)%n != 0 {
+				return false
+			}
+			for d, stride := range t.Stride[:last] {
+				if t.Dim(d) > 1 && stride%n != 0 {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	if o.X.Type != o.Y.Type {
+		const vector = 8
+		if fits(vector) {
+			return fmt.Sprintf("copy_%v_%v_8", o.X.Type, o.Y.Type), vector
+		}
+		return fmt.Sprintf("copy_%v_%v_1", o.X.Type, o.Y.Type), 1
+	}
+	const widest = 16
+	if n := widest / o.X.Type.Bytes(); fits(n) {
+		return "copy_16", n
+	}
+	return fmt.Sprintf("copy_%d", o.X.Type.Bytes()), 1
 }
 
 // View is the tensor of another shape and other strides, in elements, that begins at an element of t. It may not reach beyond t.

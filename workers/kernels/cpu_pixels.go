@@ -64,6 +64,12 @@ func (o I420) bytes(c *CPU, s *scratch, row []uint8, f, y, ch int) {
 		}
 		return
 	}
+	if o.Interleaved {
+		for x := range row {
+			row[x] = uint8(o.pixel(f, y, x, ch))
+		}
+		return
+	}
 	for x, v := range c.loadRow(o.X, ((ch*frames+f)*h+y)*w, w, s.floats(slotSecond, w)) {
 		row[x] = uint8(min(max((v+1)*127.5+0.5, 0), 255))
 	}

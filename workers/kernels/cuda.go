@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"slices"
 
 	"telefuser/workers/gpu"
 )
@@ -112,6 +113,28 @@ func (c *CUDA) Run(op Op) error {
 		return err
 	}
 	return op.launch(c)
+}
+
+// Zero queues the setting of a tensor's span to zeros, gaps included.
+func (c *CUDA) Zero(x Tensor) error { return c.stream.Fill(x.Dev, 0, int64(x.Span())) }
+
+// Free gives the memory of tensors back that New made, once the operations before it are done. Marks that were taken before are void.
+func (c *CUDA) Free(xs ...Tensor) error {
+	if err := c.stream.Synchronize(); err != nil {
+		return err
+	}
+	var first error
+	for _, x := range xs {
+		at := slices.Index(c.owned, x.Dev)
+		if at < 0 {
+			continue
+		}
+		c.owned = slices.Delete(c.owned, at, at+1)
+		if err := c.ctx.Free(x.Dev); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
 }
 
 // Release gives back the memory that New took since Mark, the argument.

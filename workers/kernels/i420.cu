@@ -1,6 +1,6 @@
 // RGB to I420, BT.709, limited range, in 16-bit fixed point: the same integers as the Go
 // reference. One thread makes a 2 x 2 block; chroma is of the block's mean colour.
-// rgb8: [frames][h][w][3] bytes. planar: [3][frames][h][w] in [-1, 1].
+// rgb8: [frames][h][w][3] bytes. planar: [3][frames][h][w] in [-1, 1]. interleaved: [frames][h][w][c], of which three count.
 // out: [frames][h * w * 3 / 2], the planes Y, U, V one after the other.
 DEV int luma(int r, int g, int b) { return (11966 * r + 40254 * g + 4064 * b + (16 << 16) + 32768) >> 16; }
 DEV void block_i420(const int (&p)[4][3], u8 *out, int w, int h, int bx, int by) {
@@ -46,3 +46,20 @@ DEV void i420_planar(const void *x, u8 *out, int w, int h) {
 }
 extern "C" __global__ void __launch_bounds__(256) i420_f32(const void *x, u8 *out, int w, int h) { i420_planar<T_F32>(x, out, w, h); }
 extern "C" __global__ void __launch_bounds__(256) i420_bf16(const void *x, u8 *out, int w, int h) { i420_planar<T_BF16>(x, out, w, h); }
+template <int T>
+DEV void i420_interleaved(const void *x, u8 *out, int w, int h, int ch) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, bw = w / 2;
+  if (i >= bw * (h / 2)) return;
+  int bx = i % bw, by = i / bw, p[4][3];
+  u64 plane = (u64)w * h;
+#pragma unroll
+  for (int k = 0; k < 4; k++)
+#pragma unroll
+    for (int c = 0; c < 3; c++) {
+      u64 at = (blockIdx.y * plane + (u64)(2 * by + k / 2) * w + 2 * bx + k % 2) * ch + c;
+      p[k][c] = to_byte(T == T_F32 ? ((const float *)x)[at] : bf16_f32(((const u16 *)x)[at]));
+    }
+  block_i420(p, out + blockIdx.y * plane * 3 / 2, w, h, bx, by);
+}
+extern "C" __global__ void __launch_bounds__(256) i420_interleaved_f32(const void *x, u8 *out, int w, int h, int ch) { i420_interleaved<T_F32>(x, out, w, h, ch); }
+extern "C" __global__ void __launch_bounds__(256) i420_interleaved_bf16(const void *x, u8 *out, int w, int h, int ch) { i420_interleaved<T_BF16>(x, out, w, h, ch); }

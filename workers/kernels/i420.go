@@ -5,13 +5,17 @@ import "telefuser/workers/gpu"
 // I420 turns RGB frames into I420 planes, BT.709, limited range; chroma is of the mean of
 // each 2 x 2 block.
 //
-//	X u8 [F, H, W, 3], or f32 or bf16 [3, F, H, W] in [-1, 1]   Y u8 [F, H*W*3/2]
+//	X u8 [F, H, W, 3], or f32 or bf16 in [-1, 1], [3, F, H, W] or, Interleaved, [F, H, W, C], the first three of whose channels count
+//	Y u8 [F, H*W*3/2]
 //
 // H and W are even.
-type I420 struct{ X, Y Tensor }
+type I420 struct {
+	X, Y        Tensor
+	Interleaved bool
+}
 
 func (o I420) size() (frames, h, w int) {
-	if o.X.Type == U8 {
+	if o.X.Type == U8 || o.Interleaved {
 		return o.X.Dim(0), o.X.Dim(1), o.X.Dim(2)
 	}
 	return o.X.Dim(1), o.X.Dim(2), o.X.Dim(3)
@@ -25,11 +29,11 @@ func (o I420) Check() error {
 	}
 	f, h, w := o.size()
 	channels := o.X.Dim(0)
-	if o.X.Type == U8 {
+	if o.X.Type == U8 || o.Interleaved {
 		channels = o.X.Dim(3)
 	}
 	const framesMax = 65535 // of one launch's grid
-	if o.X.Type != U8 && o.X.Type != F32 && o.X.Type != BF16 || channels != 3 || h%2 != 0 || w%2 != 0 || h*w == 0 ||
+	if o.X.Type != U8 && !wide(o.X.Type) || o.Interleaved && o.X.Type == U8 || channels < 3 || channels > 3 && !o.Interleaved || h%2 != 0 || w%2 != 0 || h*w == 0 ||
 		f < 1 || f > framesMax || o.Y.Dim(0) != f || o.Y.Dim(1) != h*w*3/2 {
 		return misfit(op, "x %v of %v, y %v", o.X.Shape, o.X.Type, o.Y.Shape)
 	}
@@ -41,7 +45,11 @@ func (o I420) pixel(f, y, x, c int) int {
 	if o.X.Type == U8 {
 		return int(o.X.Host[((f*h+y)*w+x)*3+c])
 	}
-	v := (float32(o.X.Get(((c*frames+f)*h+y)*w+x))+1)*127.5 + 0.5
+	at := ((c*frames+f)*h+y)*w + x
+	if o.Interleaved {
+		at = ((f*h+y)*w+x)*o.X.Dim(3) + c
+	}
+	v := (float32(o.X.Get(at))+1)*127.5 + 0.5
 	return int(min(max(v, 0), 255))
 }
 
@@ -71,5 +79,8 @@ func (o I420) launch(c *CUDA) error {
 	f, h, w := o.size()
 	name := map[DType]string{U8: "i420_rgb8", F32: "i420_f32", BF16: "i420_bf16"}[o.X.Type]
 	g := gpu.Grid{X: (h/2*(w/2) + threads - 1) / threads, Y: f, Threads: threads}
+	if o.Interleaved {
+		return c.launch("i420", "i420_interleaved_"+o.X.Type.String(), g, func(a *gpu.Args) { a.Ptr(o.X.Dev).Ptr(o.Y.Dev).I32(w).I32(h).I32(o.X.Dim(3)) })
+	}
 	return c.launch("i420", name, g, func(a *gpu.Args) { a.Ptr(o.X.Dev).Ptr(o.Y.Dev).I32(w).I32(h) })
 }

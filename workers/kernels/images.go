@@ -21,7 +21,7 @@ type Unit struct {
 
 // Units lists every kernel source.
 func Units() []Unit {
-	plain := []string{"layernorm", "rmsnorm_rope", "residual", "activation", "quantise", "softmax", "embedding", "i420", "resize", "noise",
+	plain := []string{"layernorm", "rmsnorm_rope", "residual", "activation", "quantise", "softmax", "embedding", "i420", "resize", "noise", "rmsnorm", "multiply", "copy",
 		"gemm_plain", "attention_plain", "conv3d_plain"}
 	var all []Unit
 	for _, n := range plain {

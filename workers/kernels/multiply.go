@@ -1,12 +1,12 @@
 package kernels
 
-import "fmt"
+import "telefuser/workers/gpu"
 
 // Multiply computes x *= y in place, element by element.
 //
 //	X, Y [T, D] both bf16 or both f32
 //
-// D is a multiple of 8, rows start at multiples of 16 bytes. CUDA has no kernel for it yet.
+// D is a multiple of 8, rows start at multiples of 16 bytes.
 type Multiply struct{ X, Y Tensor }
 
 // Check tells whether the tensors fit.
@@ -30,4 +30,9 @@ func (o Multiply) reference() {
 	}
 }
 
-func (o Multiply) launch(*CUDA) error { return fmt.Errorf("%w: multiply on a GPU", ErrUnsupported) }
+func (o Multiply) launch(c *CUDA) error {
+	d := o.X.Dim(1)
+	return c.launch("multiply", "multiply_"+o.X.Type.String(), gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 1)}, func(a *gpu.Args) {
+		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).I32(d)
+	})
+}

@@ -4,7 +4,7 @@ import "telefuser/workers/gpu"
 
 // GateResidual computes x += gate * y in place.
 //
-//	X [T, D] bf16 or f32   Y [T, D] bf16, or f32 (not by CUDA) beside f32   Gate [D] f32, absent: 1
+//	X [T, D] bf16 or f32   Y [T, D] bf16, or f32 beside f32   Gate [D] f32, absent: 1
 type GateResidual struct{ X, Y, Gate Tensor }
 
 // Check tells whether the tensors fit.
@@ -33,11 +33,11 @@ func (o GateResidual) reference() {
 }
 
 func (o GateResidual) launch(c *CUDA) error {
-	if err := narrowOnly("gate_residual", o.Y); err != nil {
-		return err
+	d, name := o.X.Dim(1), "gate_residual_"+o.X.Type.String()
+	if o.Y.Type == F32 {
+		name += "_f32"
 	}
-	d := o.X.Dim(1)
-	return c.launch("residual", "gate_residual_"+o.X.Type.String(), gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 1)}, func(a *gpu.Args) {
+	return c.launch("residual", name, gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 1)}, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).Ptr(o.Gate.Dev).I32(d)
 	})
 }

@@ -143,6 +143,8 @@ func pixelCases(quick bool) []Case {
 		for _, d := range []kernels.DType{f32, bf16} {
 			all = append(all, Case{Name: fmt.Sprintf("i420/%v/%dx%dx%d", d, f, h, w), Build: func(s *Side) kernels.Op {
 				return kernels.I420{X: s.Normal(d, 0.7, 3, f, h, w), Y: s.Dense(Same, kernels.U8, f, h*w*3/2)}
+			}}, Case{Name: fmt.Sprintf("i420/interleaved/%v/%dx%dx%d", d, f, h, w), Build: func(s *Side) kernels.Op {
+				return kernels.I420{X: s.Normal(d, 0.7, f, h, w, 8), Y: s.Dense(Same, kernels.U8, f, h*w*3/2), Interleaved: true}
 			}})
 		}
 	}

@@ -1,6 +1,10 @@
 package kerneltest
 
-import "telefuser/workers/kernels"
+import (
+	"fmt"
+
+	"telefuser/workers/kernels"
+)
 
 // copyCases cut patches, join frames, take turns between frames, and round.
 func copyCases() []Case {
@@ -33,7 +37,21 @@ func copyCases() []Case {
 	for _, c := range [][2]kernels.DType{{f32, bf16}, {bf16, f32}} {
 		all = append(all, Case{Name: "copy/" + c[0].String() + ">" + c[1].String(), Build: func(s *Side) kernels.Op {
 			return kernels.Copy{X: s.Strided(c[0], 1, 5, 16, 24), Y: s.Out(Same, c[1], 32, 5, 16)}
+		}}, Case{Name: "copy/odd/" + c[0].String() + ">" + c[1].String(), Build: func(s *Side) kernels.Op {
+			return kernels.Copy{X: s.Strided(c[0], 1, 300, 13, 15), Y: s.Out(Same, c[1], 17, 300, 13)}
+		}}, Case{Name: "copy/vector/" + c[0].String() + ">" + c[1].String(), Build: func(s *Side) kernels.Op {
+			return kernels.Copy{X: s.Normal(c[0], 1, 1000), Y: s.Dense(Same, c[1], 1000)}
 		}})
+	}
+	for _, d := range []kernels.DType{f32, bf16, e4m3} { // four dimensions outside of a run, all of them with gaps
+		for _, run := range []int{7, 16} {
+			all = append(all, Case{Name: fmt.Sprintf("copy/five/%v/%d", d, run), Build: func(s *Side) kernels.Op {
+				shape := []int{3, 2, 5, 3, run}
+				x := view(s, s.Normal(d, 1, 3, 4, 6, 4, 32), 16, shape, []int{4 * 6 * 4 * 32, 2 * 6 * 4 * 32, 4 * 32, 32, 1})
+				y := view(s, s.Partial(s.Dense(Same, d, 3, 3, 5, 3, 48)), 32, shape, []int{3 * 5 * 3 * 48, 5 * 3 * 48, 3 * 48, 48, 1})
+				return kernels.Copy{X: x, Y: y}
+			}})
+		}
 	}
 	return all
 }

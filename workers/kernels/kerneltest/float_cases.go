@@ -60,6 +60,27 @@ func floatRows(quick bool) []Case {
 	add("rmsnorm/bare", func(s *Side, r rows) kernels.Op {
 		return kernels.RMSNorm{X: s.Normal(f32, 1e-2, r.t, r.d), Y: s.Dense(RoundBF16, bf16, r.t, r.d), Eps: 1e-4}
 	})
+	// The channels of video VAEs and what is between them: lanes share a row in several ways.
+	for _, r := range []rows{{300, 16, 0}, {77, 24, 8}, {65, 32, 0}, {1000, 96, 0}, {33, 192, 16}, {9, 384, 0}, {5, 768, 0}, {4, 776, 0}} {
+		for f, name := range map[kernels.Function]string{kernels.Identity: "", kernels.GELU: "gelu/", kernels.SiLU: "silu/"} {
+			all = append(all, Case{Name: fmt.Sprintf("rmsnorm/channels/%s%dx%d+%d", name, r.t, r.d, r.pad), Build: func(s *Side) kernels.Op {
+				return kernels.RMSNorm{X: s.Strided(bf16, 2, r.t, r.d, r.d+r.pad), Y: s.Out(RoundBF16, bf16, r.d+2*r.pad, r.t, r.d), Gain: s.Normal(f32, 1, r.d), F: f, Eps: 1e-8}
+			}})
+		}
+		all = append(all, Case{Name: fmt.Sprintf("rmsnorm/widen/%dx%d+%d", r.t, r.d, r.pad), Build: func(s *Side) kernels.Op {
+			return kernels.RMSNorm{X: s.Strided(bf16, 2, r.t, r.d, r.d+r.pad), Y: s.Out(RoundF32, f32, r.d+r.pad, r.t, r.d), F: kernels.SiLU, Eps: 1e-6}
+		}})
+	}
+	for _, d := range []kernels.DType{bf16, f32} {
+		b := map[kernels.DType]Bound{bf16: RoundBF16, f32: RoundF32}[d]
+		add("rmsnorm/in_place/"+d.String(), func(s *Side, r rows) kernels.Op {
+			x := s.Update(b, d, 2, r.t, r.d, r.d+r.pad)
+			return kernels.RMSNorm{X: x, Y: x, Gain: s.Normal(f32, 1, r.d), Eps: 1e-6}
+		})
+		add("multiply/"+d.String(), func(s *Side, r rows) kernels.Op {
+			return kernels.Multiply{X: s.Update(b, d, 1, r.t, r.d, r.d+r.pad), Y: s.Strided(d, 1, r.t, r.d, r.d+2*r.pad)}
+		})
+	}
 	add("layernorm/to_f32", func(s *Side, r rows) kernels.Op {
 		return kernels.LayerNorm{X: s.Normal(f32, 3, r.t, r.d), Y: s.Out(RoundF32, f32, r.d+r.pad, r.t, r.d), Gain: s.Normal(f32, 0.3, r.d), Shift: s.Normal(f32, 1, r.d), PlusOne: true, Eps: 1e-6}
 	})
