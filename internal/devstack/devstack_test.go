@@ -303,3 +303,23 @@ func socketsOf(t *testing.T, pid int) map[string]bool {
 	}
 	return sockets
 }
+
+// TestFreePortsStayFree wants ports that no outgoing connection is given, which would be in the way of a server that comes back.
+func TestFreePortsStayFree(t *testing.T) {
+	for range 50 {
+		port, err := devstack.FreePort(1, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if port >= 32_768 {
+			t.Errorf("port %d is one that outgoing connections get", port)
+		}
+		for _, offset := range []int{0, 1, 10} {
+			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+offset)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = l.Close()
+		}
+	}
+}

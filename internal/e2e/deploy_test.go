@@ -47,7 +47,7 @@ func TestLocalTopology(t *testing.T) {
 	if err := os.Symlink(program(t), filepath.Join(dir, "bin", "telefuser")); err != nil {
 		t.Fatal(err)
 	}
-	port := freePorts(t, 0, 1, 10, 11)
+	port := freePort(t, 1, 10, 11)
 	p := start(t, spawn{name: "local.sh", path: script, args: []string{filepath.Join(dir, "data")}, dir: dir,
 		env: []string{"LOCAL_PORT=" + strconv.Itoa(port), "TELEFUSER_TOOLS=" + filepath.Dir(gateway)}})
 	t.Cleanup(func() { endLeft(t, dir) })

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -42,8 +41,9 @@ type options struct {
 
 // bench is the production topology in small, every cable of it in our hands.
 type bench struct {
-	// t is the test that works with it now.
+	// t is the test that works with it now, owner the one at whose end it goes.
 	t       *testing.T
+	owner   *testing.T
 	opts    options
 	dir     string
 	redis   *devstack.Redis
@@ -56,6 +56,8 @@ type bench struct {
 	// hooks is nil where the program sends none; hookEnv is what its processes need for them.
 	hooks   *hooks
 	hookEnv []string
+	// failed is set when a test failed on it.
+	failed bool
 	// fresh is what processes use that have done nothing yet.
 	fresh map[string][2]float64
 	keys  atomic.Int64
@@ -77,13 +79,20 @@ type node struct {
 // startBench runs the topology until the test ends. It skips the test where a server is not installed, and says how to get it.
 func startBench(t *testing.T, o options) *bench {
 	t.Helper()
+	return startBenchFor(t, t, o)
+}
+
+// startBenchFor is startBench for a sub-test whose bench stays for others of the owner.
+func startBenchFor(t, owner *testing.T, o options) *bench {
+	t.Helper()
 	if o.workers == 0 {
 		o.workers = 2
 	}
 	if o.program == "" {
 		o.program = program(t)
 	}
-	b := &bench{t: t, opts: o, dir: shortDir(t)}
+	b := &bench{t: t, owner: owner, opts: o}
+	b.makeDir()
 	b.startServers()
 	b.hookEnv = b.hookSettings()
 	for i := range 2 {
@@ -96,7 +105,7 @@ func startBench(t *testing.T, o options) *bench {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); b.ledger.run(ctx) }()
-	t.Cleanup(func() {
+	owner.Cleanup(func() {
 		stop()
 		<-ended
 		for _, n := range b.nodes() {
@@ -123,16 +132,16 @@ func (b *bench) nodes() []*node { return append(append([]*node{}, b.apis...), b.
 func (b *bench) startServers() {
 	b.t.Helper()
 	var err error
-	b.redis, err = devstack.StartRedis(b.t.Context(), filepath.Join(b.dir, "redis"), devstack.RedisOptions{AppendFsync: "always"})
+	b.redis, err = devstack.StartRedis(b.ctx(), filepath.Join(b.dir, "redis"), devstack.RedisOptions{AppendFsync: "always"})
 	b.must(err)
-	b.t.Cleanup(b.redis.Kill)
-	b.s3, err = devstack.StartVersityGW(b.t.Context(), b.bucketsDir())
+	b.owner.Cleanup(b.redis.Kill)
+	b.s3, err = devstack.StartVersityGW(b.ctx(), b.bucketsDir())
 	b.must(err)
-	b.t.Cleanup(b.s3.Kill)
+	b.owner.Cleanup(b.s3.Kill)
 	b.must(b.s3.AddBucket(bucket))
-	b.gate = startGate(b.t, b.s3.Endpoint)
+	b.gate = startGate(b.owner, b.s3.Endpoint)
 	b.rdb = redis.NewClient(&redis.Options{Addr: b.redis.Addr, MaxRetries: 5})
-	b.t.Cleanup(func() { _ = b.rdb.Close() })
+	b.owner.Cleanup(func() { _ = b.rdb.Close() })
 }
 
 // must ends the test where the bench itself does not work, and skips it where a program is not installed.
@@ -149,7 +158,8 @@ func (b *bench) must(err error) {
 func (b *bench) bucketsDir() string { return filepath.Join(b.dir, "s3") }
 
 func (b *bench) newNode(name string) *node {
-	n := &node{name: name, redis: startLink(b.t, b.redis.Addr), s3: startLink(b.t, b.gate.addr), log: &output{}}
+	b.t.Helper()
+	n := &node{name: name, redis: b.link(b.redis.Addr), s3: b.link(b.gate.addr), log: &output{}}
 	n.env = []string{
 		"TELEFUSER_REDIS_URL=redis://" + n.redis.addr + "/0",
 		"TELEFUSER_STORAGE_DRIVER=s3",
@@ -163,18 +173,13 @@ func (b *bench) newNode(name string) *node {
 		"TELEFUSER_DATA_DIR=" + filepath.Join(b.dir, name),
 	}
 	n.env = append(n.env, b.hookEnv...)
-	b.t.Cleanup(func() {
-		if b.t.Failed() {
-			b.t.Logf("%s wrote at last:\n%s", n.name, n.log.remarkable(3000))
-		}
-	})
 	return n
 }
 
 func (b *bench) newAPI(i int) *node {
 	b.t.Helper()
 	n := b.newNode("api" + strconv.Itoa(i))
-	port := freePort(b.t)
+	port := b.freePort()
 	n.client = newClient("http://127.0.0.1:" + strconv.Itoa(port))
 	n.args = append([]string{"serve", "--port", strconv.Itoa(port), "--shutdown-grace", "1s"}, b.opts.apiArgs...)
 	return n
@@ -183,7 +188,7 @@ func (b *bench) newAPI(i int) *node {
 func (b *bench) newWorker(i int) *node {
 	b.t.Helper()
 	n := b.newNode("worker" + strconv.Itoa(i))
-	n.args = append([]string{"worker", "scripted", "--fault-dir", filepath.Join(b.dir, n.name), "--grace", "20s", "--debug-addr", "127.0.0.1:" + strconv.Itoa(freePort(b.t))},
+	n.args = append([]string{"worker", "scripted", "--fault-dir", filepath.Join(b.dir, n.name), "--grace", "20s", "--debug-addr", "127.0.0.1:" + strconv.Itoa(b.freePort())},
 		b.opts.workerArgs...)
 	b.must(os.MkdirAll(filepath.Join(b.dir, n.name), 0o700))
 	return n
@@ -212,7 +217,7 @@ func (b *bench) awaitReady() {
 			if n.ended() {
 				b.t.Fatalf("%s ended:\n%s", n.name, n.log.remarkable(3000))
 			}
-			return n.client.ready(b.t.Context()) == nil
+			return n.client.ready(b.ctx()) == nil
 		})
 	}
 }
@@ -246,7 +251,7 @@ func (b *bench) work(t *testing.T) {
 			b.must(restart(context.Background()))
 		}
 	}
-	b.must(b.rdb.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	b.must(b.rdb.ConfigSet(b.ctx(), "maxmemory", "0").Err())
 	for _, n := range b.nodes() {
 		_ = n.cmd.Process.Signal(syscall.SIGCONT)
 		if n.ended() {
@@ -257,34 +262,29 @@ func (b *bench) work(t *testing.T) {
 	b.awaitWorkers(len(b.workers))
 }
 
-// ctx is the context of the test that works with the bench.
-func (b *bench) ctx() context.Context { return b.t.Context() }
+// ctx is the context of the test that works with the bench. It goes on while that test cleans up.
+func (b *bench) ctx() context.Context { return context.WithoutCancel(b.t.Context()) }
 
-// freePort answers a loopback port that is free at this moment.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+// freePort is a loopback port that is free at this moment.
+func (b *bench) freePort() int {
+	b.t.Helper()
+	port, err := devstack.FreePort()
+	b.must(err)
+	return port
 }
 
-// shortDir is a temporary directory whose path leaves room for the name of a Unix socket.
-func shortDir(t *testing.T) string {
-	t.Helper()
+// makeDir makes the bench's temporary directory, whose path leaves room for the name of a Unix socket.
+func (b *bench) makeDir() {
+	b.t.Helper()
 	dir, err := os.MkdirTemp("", "tf-") //nolint:usetesting // t.TempDir puts the test's whole name into the path
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
+	b.must(err)
+	b.dir = dir
+	b.owner.Cleanup(func() {
 		// Engines of killed workers may write their last while the folder goes.
 		if !holdsWithin(5*time.Second, func() bool { return os.RemoveAll(dir) == nil }) {
-			t.Errorf("temporary directory %s stays", dir)
+			b.owner.Errorf("temporary directory %s stays", dir)
 		}
 	})
-	return dir
 }
 
 // create makes a video through any API, as a client that comes again with its key until it is answered, and notes it.

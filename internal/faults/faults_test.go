@@ -10,44 +10,28 @@ type fault struct {
 	strike func(t *testing.T, b *bench)
 }
 
-// TestFaults breaks processes of ours, jobs and the queue.
-func TestFaults(t *testing.T) {
-	strikeAll(t, apiFaults(), workerFaults(), engineFaults(), queueFaults(), cancelFaults())
-}
-
-// TestFaultsOfServers breaks what the service stands on, and the cables to it.
-func TestFaultsOfServers(t *testing.T) {
-	strikeAll(t, redisFaults(), storeFaults(), linkFaults())
-}
-
-// strikeAll breaks one bench in one way after the other. After each fault every invariant is looked at.
-func strikeAll(t *testing.T, lists ...[]fault) {
-	t.Helper()
-	t.Parallel()
-	b := startBench(t, options{workerArgs: []string{"--stall-timeout", "12s"}})
+// faults are all that break one bench: processes of ours, jobs and the queue, what the service stands on, and the cables to it. Those that take longest come first.
+func faults() []fault {
 	var all []fault
-	for _, some := range lists {
+	for _, some := range [][]fault{redisFaults(), storeFaults(), apiFaults(), workerFaults(), engineFaults(), queueFaults(), cancelFaults(), linkFaults()} {
 		all = append(all, some...)
 	}
-	struck := 0
-	for _, f := range all {
+	return all
+}
+
+// TestFaults breaks benches in one way after the other, several of them side by side. After each fault every invariant is looked at.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, options{workerArgs: []string{"--stall-timeout", "12s"}})
+	for _, f := range faults() {
 		if !atLeast(f.extent) {
 			continue
 		}
-		struck++
 		t.Run(f.name, func(t *testing.T) {
-			b.work(t)
+			t.Parallel()
+			b := s.lend(t)
 			f.strike(t, b)
 			b.check()
 		})
-		b.t = t
 	}
-	// What dead workers held of the queue is gone in the end, and no process but those that were killed has ended.
-	if atLeast(extentFull) {
-		b.work(t)
-		for _, p := range b.problems(true) {
-			t.Error(p)
-		}
-	}
-	t.Logf("%d faults struck", struck)
 }

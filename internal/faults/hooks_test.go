@@ -83,7 +83,7 @@ func (b *bench) hookSettings() []string {
 	if !strings.Contains(string(out), "TELEFUSER_WEBHOOKS_ALLOW_HTTP") {
 		return nil
 	}
-	b.hooks = startHooks(b.t)
+	b.hooks = startHooks(b.owner)
 	return []string{"TELEFUSER_WEBHOOKS_ALLOW_HTTP=true", "TELEFUSER_OUTBOUND_ALLOW_NETWORKS=127.0.0.0/8", "TELEFUSER_OUTBOUND_ALLOW_PORTS=" + b.hooks.port}
 }
 

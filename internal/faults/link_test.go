@@ -4,7 +4,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 )
 
@@ -50,16 +49,14 @@ type pair struct {
 	gone   chan struct{}
 }
 
-// startLink listens until the test ends.
-func startLink(t *testing.T, target string) *link {
-	t.Helper()
+// link lays a cable to a server for as long as the bench stands.
+func (b *bench) link(target string) *link {
+	b.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b.must(err)
 	l := &link{addr: listener.Addr().String(), listener: listener, target: target, changed: make(chan struct{}), pairs: map[*pair]struct{}{}}
 	l.wg.Go(l.accept)
-	t.Cleanup(func() {
+	b.owner.Cleanup(func() {
 		_ = listener.Close()
 		l.set(conduct{down: true})
 		l.wg.Wait()

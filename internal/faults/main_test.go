@@ -29,7 +29,7 @@ var (
 )
 
 // parallelTests is how many benches stand at once: most of the time they wait for something to end.
-const parallelTests = 3
+const parallelTests = 5
 
 // atLeast says whether the run is of that extent or a greater one.
 func atLeast(wanted string) bool {

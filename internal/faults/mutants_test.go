@@ -33,7 +33,7 @@ func mutants() []mutant {
 			name: "the queue's context runs the job", file: "jobs/consumer.go",
 			before: "asynq.HandlerFunc(func(_ context.Context, task *asynq.Task) error { return c.handle(base, task) })",
 			after:  "asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error { return c.handle(ctx, task) })",
-			pkg:    "./internal/faults", run: "^TestFaultsOfServers$/^F10_Redis_is_cut_off_for_60_s$", args: []string{"-faults=full"},
+			pkg:    "./internal/faults", run: "^TestFaults$/^F10_Redis_is_cut_off_for_60_s$", args: []string{"-faults=full"},
 		},
 		{
 			name: "no lock of the device", file: "jobs/consumer.go",
