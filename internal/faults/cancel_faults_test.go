@@ -48,11 +48,16 @@ func (b *bench) cancelled(s *story) {
 	}
 }
 
-func cancelledWaiting(_ *testing.T, b *bench) {
-	running := b.busy("step_ms=400", 4)
+func cancelledWaiting(t *testing.T, b *bench) {
+	running := b.busy("step_ms=1000", 60) // until the test is done with them
 	s := b.create(script("cancelled while it waits"), "cancelled")
 	b.cancelled(s)
-	b.settled(running)
+	for _, r := range running {
+		if err := b.delete(b.apis[0].client, r); err != nil {
+			t.Error(err)
+		}
+	}
+	b.settled(b.several(2, "after the cancelled one"))
 	if runs := b.begins()[s.id]; len(runs) != 0 {
 		b.t.Errorf("it ran all the same: %v", runs)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // hookTimeout is how long the event of an end may take to arrive, over a delivery that was lost and tried again.
-const hookTimeout = 90 * time.Second
+const hookTimeout = 180 * time.Second
 
 // hooks receives the webhooks of a bench.
 type hooks struct {

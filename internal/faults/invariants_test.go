@@ -20,8 +20,8 @@ import (
 
 const (
 	// settleTimeout is how long accepted jobs have to end after a fault, leftoverTimeout how long the janitor has for what nobody owns.
-	settleTimeout   = 3 * time.Minute
-	leftoverTimeout = 30 * time.Second
+	settleTimeout   = 5 * time.Minute
+	leftoverTimeout = 90 * time.Second
 	// queueTimeout is how long the queue may hold messages of workers that died: its own lease, its allowance for clocks and its look round, with some room.
 	queueTimeout = 150 * time.Second
 	// artifactCount is how many objects a completed video has.

@@ -45,6 +45,8 @@ type ledger struct {
 	open    []*story
 	next    int
 	wrong   []string
+	// extra is how many more runs a video may have that is accepted now.
+	extra int
 }
 
 func newLedger(apis []*client) *ledger { return &ledger{apis: apis, stories: map[string]*story{}} }
@@ -59,7 +61,7 @@ func (l *ledger) accept(v video, words string, want ...string) *story {
 	if len(want) == 0 {
 		want = []string{"completed"}
 	}
-	s := &story{id: v.ID, words: words, want: want, runsMax: 1}
+	s := &story{id: v.ID, words: words, want: want, runsMax: 1 + l.extra}
 	l.stories[v.ID] = s
 	l.open = append(l.open, s)
 	return s
@@ -72,6 +74,20 @@ func (l *ledger) disrupt() {
 	for _, s := range l.open {
 		s.runsMax++
 	}
+}
+
+// disrupted allows every video that is open, and every one that is accepted meanwhile, one more run for what is done.
+func (l *ledger) disrupted(do func() error) error {
+	l.disrupt()
+	l.mu.Lock()
+	l.extra++
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.extra--
+	}()
+	return do()
 }
 
 // remove notes that a video is deleted, before it is: whoever looks at it meanwhile may find it or not.

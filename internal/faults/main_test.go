@@ -25,6 +25,7 @@ var (
 	onlyFlag = flag.String("only", "", "numbers of the faults of the random schedule that strike, such as 3,7; empty means all")
 	overlay  = flag.String("program-overlay", "", "overlay of the Go tool for the program under test: a mutant")
 	lease    = flag.Duration("lease", benchLease, "how long a claim is trusted on a bench; the product's own is 10s")
+	bars     = flag.Bool("bars", false, "hold measured times to their goals; for a machine that does nothing else")
 	jobsFlag = flag.Int("jobs", 0, "jobs of the random schedule; 0 means what the extent wants")
 )
 

@@ -41,7 +41,7 @@ func garbageInTheQueue(t *testing.T, b *bench) {
 	for i := range 3 {
 		b.plant(fmt.Sprintf("garbage-%d", b.keys.Add(1)), strings.Repeat("\xff\x00", i+1))
 	}
-	s := b.create(chunked("step_ms=400", 5))
+	s := b.create(chunked("step_ms=700", 6))
 	victim, _ := b.begun(s, 1)
 	b.ledger.disrupt()
 	victim.kill()

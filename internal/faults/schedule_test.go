@@ -89,8 +89,7 @@ func strikeKinds() map[string]func(b *bench, s strike) error {
 	return map[string]func(b *bench, s strike) error{
 		"F02 an API is killed": func(b *bench, s strike) error { return b.relaunch(b.apis[s.target], s.lasts, true) },
 		"F05 a worker is killed": func(b *bench, s strike) error {
-			b.ledger.disrupt()
-			return b.relaunch(b.workers[s.target], s.lasts, true)
+			return b.ledger.disrupted(func() error { return b.relaunch(b.workers[s.target], s.lasts, true) })
 		},
 		"F09 Redis is killed": func(b *bench, s strike) error { b.redis.Kill(); return b.redis.Restart(b.ctx()) },
 		"F10 Redis is cut off": func(b *bench, s strike) error {
@@ -114,16 +113,18 @@ func strikeKinds() map[string]func(b *bench, s strike) error {
 			return b.through(s, conduct{down: true}, b.apis[s.target:s.target+1], func(n *node) *link { return n.redis })
 		},
 		"F24 a worker is parted from Redis": func(b *bench, s strike) error {
-			b.ledger.disrupt()
-			return b.through(s, conduct{down: true}, b.workers[s.target:s.target+1], func(n *node) *link { return n.redis })
+			return b.ledger.disrupted(func() error {
+				return b.through(s, conduct{down: true}, b.workers[s.target:s.target+1], func(n *node) *link { return n.redis })
+			})
 		},
 		"F33 a worker is frozen": func(b *bench, s strike) error {
-			b.ledger.disrupt()
-			w := b.workers[s.target]
-			w.freeze(b.t)
-			pause(b.t, s.lasts)
-			w.thaw(b.t)
-			return nil
+			return b.ledger.disrupted(func() error {
+				w := b.workers[s.target]
+				w.freeze(b.t)
+				pause(b.t, s.lasts)
+				w.thaw(b.t)
+				return nil
+			})
 		},
 		"F34 an API is stopped":   func(b *bench, s strike) error { return b.relaunch(b.apis[s.target], 0, false) },
 		"F34 a worker is stopped": func(b *bench, s strike) error { return b.relaunch(b.workers[s.target], 0, false) },

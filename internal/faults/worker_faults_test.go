@@ -54,7 +54,7 @@ func workerDiesAt(point string, attempts int) func(*testing.T, *bench) {
 
 // frozenWorker stops a worker until its job is another's and done, and wakes it up.
 func frozenWorker(t *testing.T, b *bench) {
-	s := b.create(chunked("step_ms=400", 5))
+	s := b.create(chunked("step_ms=700", 8))
 	sleeper, _ := b.begun(s, 1)
 	b.progress(s, 20)
 	sleeper.freeze(t)
