@@ -276,7 +276,7 @@ func (b *bench) freePort() int {
 // makeDir makes the bench's temporary directory, whose path leaves room for the name of a Unix socket.
 func (b *bench) makeDir() {
 	b.t.Helper()
-	dir, err := os.MkdirTemp("", "tf-") //nolint:usetesting // t.TempDir puts the test's whole name into the path
+	dir, err := os.MkdirTemp("", "tf-")
 	b.must(err)
 	b.dir = dir
 	b.owner.Cleanup(func() {
