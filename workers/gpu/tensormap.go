@@ -47,12 +47,15 @@ type MapSpec struct {
 	Dims    []int
 	Strides []int64
 	Box     []int
+	// Steps are how many elements of each dimension lie between two that a tile takes; nil: 1. Box counts what is taken.
+	Steps   []int
 	Swizzle Swizzle
 }
 
 const (
 	mapRankMax = 5
 	mapBoxMax  = 256
+	mapStepMax = 8
 )
 
 // NewTensorMap encodes a map.
@@ -61,6 +64,9 @@ func (c *Context) NewTensorMap(s MapSpec) (*TensorMap, error) {
 	if n < 1 || n > mapRankMax || len(s.Strides) != n-1 || len(s.Box) != n || s.Addr%16 != 0 {
 		return nil, fmt.Errorf("gpu: tensor map of rank %d at %#x: %w", n, uint64(s.Addr), ErrInvalid)
 	}
+	if s.Steps != nil && len(s.Steps) != n {
+		return nil, fmt.Errorf("gpu: tensor map of rank %d with %d steps: %w", n, len(s.Steps), ErrInvalid)
+	}
 	var dims, strides [mapRankMax]uint64
 	var box, step [mapRankMax]uint32
 	for i := range n {
@@ -68,6 +74,13 @@ func (c *Context) NewTensorMap(s MapSpec) (*TensorMap, error) {
 			return nil, fmt.Errorf("gpu: tensor map: dimension %d is %d, box %d: %w", i, s.Dims[i], s.Box[i], ErrInvalid)
 		}
 		dims[i], box[i], step[i] = uint64(s.Dims[i]), uint32(s.Box[i]), 1
+		if s.Steps != nil {
+			if k := s.Steps[i]; k < 1 || k > mapStepMax || k*s.Box[i] > mapBoxMax || i == 0 && k > 1 {
+				return nil, fmt.Errorf("gpu: tensor map: dimension %d in steps of %d, box %d: %w", i, k, s.Box[i], ErrInvalid)
+			}
+			step[i] = uint32(s.Steps[i])
+			box[i] *= step[i] // the driver counts what a tile passes over
+		}
 		if i > 0 {
 			if s.Strides[i-1]%16 != 0 {
 				return nil, fmt.Errorf("gpu: tensor map: stride %d is no multiple of 16: %w", s.Strides[i-1], ErrInvalid)

@@ -1,10 +1,11 @@
 // 3D convolution, causal in time, "same" in space, as an implicit matrix product: rows are
 // output positions, columns output channels, the inner dimension taps times input channels.
 // The bulk copy engine fetches, for every tap, the tile of 16 x 8 input positions that lies
-// under the output tile; positions outside the tensor arrive as zeros, which is the padding.
+// under the output tile; positions outside the tensor arrive as zeros, which is the padding. Strides
+// (st over time, ss in space) are the engine's: a tile takes every second position.
 // Otherwise the kernel is gemm.cu's: a producer, two consumer warpgroups of 64 positions.
 //
-// x: [T][H][W][C] bf16, w: [N][taps][C] bf16 (taps: time, row, column), y: [To][H][W][N] bf16.
+// x: [T][...][...][C] bf16, w: [N][taps][C] bf16 (taps: time, row, column), y: [To][H][W][N] bf16.
 DEV u32 smem_u32(const void *p) {
   u32 a; asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(a) : "l"(p)); return a;
 }
@@ -33,7 +34,7 @@ DEV void step(float (&d)[R], u32 base, u32 full, u32 empty, u32 it, int wg, u32 
 // past C is zero, but need not be multiplied.
 template <int BN, int STAGES, int TAIL>
 DEV void conv3d(const TMap *tx, const TMap *tw, const u16 *bias, const u16 *res, u16 *y, int To, int H, int W, int C, int N,
-                int kt, int kh, int kw, int pad) {
+                int kt, int kh, int kw, int pad, int st, int ss) {
   extern __shared__ __attribute__((aligned(1024))) u8 smem_raw[];
   const u32 STAGE = (128 + BN) * 128;
   u32 base = (smem_u32(smem_raw) + 1023) & ~1023u;
@@ -50,8 +51,9 @@ DEV void conv3d(const TMap *tx, const TMap *tw, const u16 *bias, const u16 *res,
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0) {
       u32 it = 0;
+      int padh = ss > 1 ? 0 : kh / 2, padw = ss > 1 ? 0 : kw / 2;
       for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
-        int n0 = t % tn * BN, r = t / tn, w0 = r % nw * TW, h0 = r / nw % nh * TH, f = r / nw / nh;
+        int n0 = t % tn * BN, r = t / tn, w0 = r % nw * TW * ss, h0 = r / nw % nh * TH * ss, f = r / nw / nh * st;
         int tap = 0;
         for (int a = 0; a < kt; a++)
           for (int b = 0; b < kh; b++)
@@ -60,7 +62,7 @@ DEV void conv3d(const TMap *tx, const TMap *tw, const u16 *bias, const u16 *res,
                 u32 s = it % STAGES, ph = (it / STAGES) & 1, at = base + s * STAGE;
                 mbar_wait(empty + s * 8, ph ^ 1);
                 mbar_expect(full + s * 8, STAGE);
-                tma4d(at, tx, full + s * 8, k * 64, w0 + c - kw / 2, h0 + b - kh / 2, f + a - pad);
+                tma4d(at, tx, full + s * 8, k * 64, w0 + c - padw, h0 + b - padh, f + a - pad);
                 tma3d(at + 128 * 128, tw, full + s * 8, k * 64, tap, n0);
               }
       }
@@ -102,8 +104,8 @@ DEV void conv3d(const TMap *tx, const TMap *tw, const u16 *bias, const u16 *res,
 }
 #define CONV3D(name, BN, STAGES, TAIL)                                                                                               \
   extern "C" __global__ void __launch_bounds__(384, 1) name(const __grid_constant__ TMap tx, const __grid_constant__ TMap tw,       \
-      const u16 *bias, const u16 *res, u16 *y, int To, int H, int W, int C, int N, int kt, int kh, int kw, int pad) {              \
-    conv3d<BN, STAGES, TAIL>(&tx, &tw, bias, res, y, To, H, W, C, N, kt, kh, kw, pad);                                                   \
+      const u16 *bias, const u16 *res, u16 *y, int To, int H, int W, int C, int N, int kt, int kh, int kw, int pad, int st, int ss) { \
+    conv3d<BN, STAGES, TAIL>(&tx, &tw, bias, res, y, To, H, W, C, N, kt, kh, kw, pad, st, ss);                                           \
   }
 CONV3D(conv3d_16_4, 16, 8, 4)
 CONV3D(conv3d_16_2, 16, 8, 2)

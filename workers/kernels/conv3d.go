@@ -94,7 +94,13 @@ func (o Conv3D) launch(c *CUDA) error {
 }
 
 // key names the shape for which a choice is remembered.
-func (o Conv3D) key() string { return fmt.Sprintf("conv3d %v %v", o.X.Shape, o.W.Shape) }
+func (o Conv3D) key() string {
+	key := fmt.Sprintf("conv3d %v %v", o.X.Shape, o.W.Shape)
+	if st, ss := o.strides(); st > 1 || ss > 1 {
+		key += fmt.Sprintf(" by %d and %d", st, ss)
+	}
+	return key
+}
 
 // candidates are the implementations that can do this convolution, likeliest first; cuDNN, where it is there, comes last.
 func (o Conv3D) candidates(c *CUDA) []candidate {
@@ -107,10 +113,15 @@ func (o Conv3D) candidates(c *CUDA) []candidate {
 
 func (o Conv3D) ownCandidates(c *CUDA) []candidate {
 	st, ss := o.strides()
-	if !c.hopper() || st > 1 || ss > 1 || o.W.Dim(0)%8 != 0 {
-		return []candidate{{"plain", func() error { return o.launchPlain(c) }}}
+	plain := candidate{"plain", func() error { return o.launchPlain(c) }}
+	const stepMax = 8 // of the bulk copy engine; in time none is needed
+	if !c.hopper() || ss > stepMax || o.W.Dim(0)%8 != 0 {
+		return []candidate{plain}
 	}
 	all := []candidate{{"taps", func() error { return o.launchTaps(c) }}}
+	if st > 1 || ss > 1 {
+		return append(all, plain)
+	}
 	if o.W.Dim(2) != 3 || o.W.Dim(3) != 3 {
 		return all
 	}
@@ -156,15 +167,16 @@ func (h convHalo) name() string { return fmt.Sprintf("%dx%d", h.bn, h.mt) }
 
 var convHalos = [...]convHalo{{192, 1, 3, 6}, {96, 2, 2, 10}, {128, 2, 2, 8}, {16, 2, 3, 16}} //nolint:gochecknoglobals // constant table
 
-// maps describes the input's tiles of 64 channels and w x h positions, and the weights' of 64 x bn.
+// maps describes the input's tiles of 64 channels and w x h positions, in the steps of the convolution, and the weights' of 64 x bn.
 func (o Conv3D) maps(c *CUDA, w, h, bn int) (input, weights *gpu.TensorMap, err error) {
 	const inner, size = 64, 2
 	ch, width, height := o.X.Dim(3), o.X.Dim(2), o.X.Dim(1)
+	_, ss := o.strides()
 	input, err = c.ctx.NewTensorMap(gpu.MapSpec{
 		Type: gpu.MapBF16, Addr: o.X.Dev, Swizzle: gpu.Swizzle128,
 		Dims:    []int{ch, width, height, o.X.Dim(0)},
 		Strides: []int64{int64(ch * size), int64(width * ch * size), int64(height * width * ch * size)},
-		Box:     []int{inner, w, h, 1},
+		Box:     []int{inner, w, h, 1}, Steps: []int{1, ss, ss, 1},
 	})
 	if err != nil {
 		return nil, nil, err
@@ -200,7 +212,8 @@ func (o Conv3D) launchTaps(c *CUDA) error {
 	n, ch := o.W.Dim(0), o.X.Dim(3)
 	bn := narrowest(n)
 	const tileW, tileH, positions = 16, 8, 128
-	h, w := o.X.Dim(1), o.X.Dim(2)
+	h, w := o.Y.Dim(1), o.Y.Dim(2)
+	st, ss := o.strides()
 	tx, tw, err := o.maps(c, tileW, tileH, bn)
 	if err != nil {
 		return err
@@ -209,7 +222,7 @@ func (o Conv3D) launchTaps(c *CUDA) error {
 	g := gpu.Grid{X: min(tiles, c.ctx.Multiprocessors()), Threads: hopperThreads, SharedBytes: stagesShared(positions+bn, map[int]int{16: 8, 96: 7, 128: 6, 192: 5}[bn])}
 	return c.launch("conv3d", fmt.Sprintf("conv3d_%d_%d", bn, o.products()), g, func(a *gpu.Args) {
 		a.Map(tx).Map(tw).Ptr(o.Bias.Dev).Ptr(o.Residual.Dev).Ptr(o.Y.Dev).I32(o.Y.Dim(0)).I32(h).I32(w).I32(ch).I32(n).
-			I32(o.W.Dim(1)).I32(o.W.Dim(2)).I32(o.W.Dim(3)).I32(o.PadT)
+			I32(o.W.Dim(1)).I32(o.W.Dim(2)).I32(o.W.Dim(3)).I32(o.PadT).I32(st).I32(ss)
 	})
 }
 

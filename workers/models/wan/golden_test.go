@@ -269,10 +269,10 @@ func shared(t testing.TB) string {
 }
 
 // tinyWorld is the model of the shared weights.
-func tinyWorld(t testing.TB, dir string, b kernels.Backend) *wan.World {
+func tinyWorld(t testing.TB, dir string, b wan.WorldBackends, act kernels.DType) *wan.World {
 	t.Helper()
 	c := smallWorld()
-	c.VAE, c.DiT, c.Width, c.Height = weights.TinyVAE(), weights.TinyDiT(), 160, 96
+	c.VAE, c.DiT, c.Width, c.Height, c.Type = weights.TinyVAE(), weights.TinyDiT(), 160, 96, act
 	vae, err := weights.Load(filepath.Join(dir, "vae.safetensors"), c.VAE.Blueprint())
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func tinyWorld(t testing.TB, dir string, b kernels.Backend) *wan.World {
 		t.Fatal(err)
 	}
 	defer dit.Close()
-	w, err := wan.NewWorld(wan.WorldBackends{Encode: b, Denoise: b, Decode: b}, vae, dit, c)
+	w, err := wan.NewWorld(b, vae, dit, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestTinyWorldAgreesWithPyTorch(t *testing.T) {
 	if golden == "" {
 		t.Skip("set TELEFUSER_GOLDEN to the file that testdata/reference.py roll makes of the weights of tiny-world")
 	}
-	w := tinyWorld(t, shared(t), kernels.NewCPU(kernels.CPUOptions{}))
+	w := tinyWorld(t, shared(t), wan.OnCPU(), kernels.F32)
 	f := fly(t, w, stripes(160, 96), 0, 7)
 	latents, frames := stored(t, golden, "latents"), stored(t, golden, "frames")
 	const picture = 160 * 96 * 3
