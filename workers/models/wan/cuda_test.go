@@ -139,7 +139,9 @@ func benchmarkWorld(b *testing.B, w *wan.World) {
 	})
 	b.Run("decode", func(b *testing.B) {
 		for b.Loop() {
-			f.frames(latents)
+			if _, err := w.Frames(f.v, latents); err != nil {
+				b.Fatal(err)
+			}
 		}
 	})
 	b.Run("condition", func(b *testing.B) {

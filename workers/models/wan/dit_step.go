@@ -68,7 +68,8 @@ func (m *DiT) Begin(cache *Cache, condition, rays []float32) error {
 		r.run(kernels.Gemm{A: w.given, B: m.patchC, Bias: m.patchBias, D: w.condition})
 	}
 	if m.raysWidth > 0 {
-		m.steer(r, rays)
+		r.write(w.rays, rays)
+		r.section(func() { m.steer(r) })
 	}
 	if r.err != nil {
 		return fmt.Errorf("wan: begin chunk: %w", r.err)
@@ -77,9 +78,8 @@ func (m *DiT) Begin(cache *Cache, condition, rays []float32) error {
 }
 
 // steer computes the scale and the shift that the camera means for every block.
-func (m *DiT) steer(r *runner, rays []float32) {
+func (m *DiT) steer(r *runner) {
 	w := m.work
-	r.write(w.rays, rays)
 	r.run(kernels.Gemm{A: w.rays, B: m.rays.w, Bias: m.rays.b, D: w.view})
 	r.run(kernels.Gemm{A: w.view, B: m.rays1.w, Bias: m.rays1.b, F: kernels.SiLU, D: w.hidden})
 	r.run(kernels.Gemm{A: w.hidden, B: m.rays2.w, Bias: m.rays2.b, Residual: w.view, D: w.view})
@@ -149,10 +149,12 @@ func (s *step) rotate(x, weight, y kernels.Tensor, ring bool) {
 //	latents, base, out [tokens, 4 * Z] f32, tokens as CutPatches makes them; base and out may be latents   gate [4 * Z] f32
 func (m *DiT) Step(cache *Cache, text *Text, times *Times, at int, latents, gate, base, out kernels.Tensor) error {
 	s := &step{runner: runner{backend: m.backend}, dit: m, cache: cache, text: text, times: times, at: at}
-	m.through(s, latents)
-	w := m.work
-	s.run(kernels.LayerNorm{X: w.x, Y: w.a, Gain: times.headPart(at, 1), Shift: times.headPart(at, 0), PlusOne: true, Eps: layerNormEps})
-	s.run(kernels.Gemm{A: w.a, B: m.head.w, Bias: m.head.b, Gate: gate, Residual: base, D: out})
+	s.section(func() {
+		m.through(s, latents)
+		w := m.work
+		s.run(kernels.LayerNorm{X: w.x, Y: w.a, Gain: times.headPart(at, 1), Shift: times.headPart(at, 0), PlusOne: true, Eps: layerNormEps})
+		s.run(kernels.Gemm{A: w.a, B: m.head.w, Bias: m.head.b, Gate: gate, Residual: base, D: out})
+	})
 	if s.err != nil {
 		return fmt.Errorf("wan: step: %w", s.err)
 	}
@@ -163,7 +165,7 @@ func (m *DiT) Step(cache *Cache, text *Text, times *Times, at int, latents, gate
 // chunk.
 func (m *DiT) Keep(cache *Cache, text *Text, times *Times, at int, latents kernels.Tensor) error {
 	s := &step{runner: runner{backend: m.backend}, dit: m, cache: cache, text: text, times: times, at: at, onlyKeys: true}
-	m.through(s, latents)
+	s.section(func() { m.through(s, latents) })
 	if s.err != nil {
 		return fmt.Errorf("wan: keep: %w", s.err)
 	}

@@ -57,6 +57,9 @@ func TestWorldFitsAGPU(t *testing.T) {
 	for range 6 {
 		latents, _ := f.next()
 		f.frames(latents)
+		if _, err := f.w.Frames(f.v, latents); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if now := held(); now > base {
 		t.Errorf("%d bytes more than at the beginning", now-base)

@@ -15,6 +15,8 @@ type half struct {
 	work    *vaeWork
 	// caches have the shapes of what a session remembers.
 	caches []kernels.Tensor
+	// planes are the pictures of a chunk as I420, where the layers make pictures.
+	planes kernels.Tensor
 }
 
 // VAEState is what a session remembers of one half. The zero frames before a video are in it from the start.
@@ -26,6 +28,7 @@ type VAEState struct {
 
 // lay plans the work for chunks whose first has `first` frames and whose later ones have `later`, of h x w x c, and takes the memory.
 func (m *half) lay(first, later, h, w, c int) error {
+	var made kernels.Tensor
 	m.work = &vaeWork{}
 	for i, frames := range []int{first, later} {
 		p := m.pass(&VAEState{caches: m.caches, chunks: int64(i)})
@@ -34,6 +37,7 @@ func (m *half) lay(first, later, h, w, c int) error {
 		if err := m.through(p); err != nil {
 			return err
 		}
+		made = p.x
 	}
 	for _, b := range []*buffer{&m.work.current, &m.work.spare, &m.work.hidden, &m.work.padded, &m.work.values, &m.work.scores} {
 		if b.most == 0 {
@@ -41,6 +45,12 @@ func (m *half) lay(first, later, h, w, c int) error {
 		}
 		var err error
 		if b.mem, err = m.backend.New(m.act, b.most); err != nil {
+			return fmt.Errorf("wan: work space: %w", err)
+		}
+	}
+	if _, pictures := m.layers[len(m.layers)-1].(head); pictures {
+		var err error
+		if m.planes, err = m.backend.New(kernels.U8, made.Dim(0), made.Dim(1)*made.Dim(2)*3/2); err != nil {
 			return fmt.Errorf("wan: work space: %w", err)
 		}
 	}
@@ -58,11 +68,13 @@ func (m *half) pass(s *VAEState) *vaePass {
 
 // through runs the layers.
 func (m *half) through(p *vaePass) error {
-	for _, l := range m.layers {
-		if p.err == nil {
-			l.run(p)
+	p.section(func() {
+		for _, l := range m.layers {
+			if p.err == nil {
+				l.run(p)
+			}
 		}
-	}
+	})
 	if p.err != nil {
 		return fmt.Errorf("wan: VAE: %w", p.err)
 	}

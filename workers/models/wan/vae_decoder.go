@@ -71,6 +71,33 @@ func (l *loader) decoder(c weights.VAEConfig) []layer {
 // Decode makes the frames of a chunk of latents [T, height, width, Z], normalised as the transformer has them. It answers rows of RGB in
 // -1..1, [frames, height * stride, width * stride, 3]; the first chunk's first latent gives one frame, every other one four.
 func (d *Decoder) Decode(s *VAEState, latents []float32) ([]float32, error) {
+	p, err := d.decode(s, latents)
+	if err != nil {
+		return nil, err
+	}
+	return p.channels(3)
+}
+
+// Frames is Decode that answers the frames as I420 planes (see kernels.I420), one frame after the other.
+func (d *Decoder) Frames(s *VAEState, latents []float32) ([]byte, error) {
+	p, err := d.decode(s, latents)
+	if err != nil {
+		return nil, err
+	}
+	out := d.planes.Rows(0, p.x.Dim(0))
+	p.run(kernels.I420{X: p.x, Y: out, Interleaved: true})
+	planes := make([]byte, out.Span())
+	if p.err == nil {
+		p.err = d.backend.Read(planes, out)
+	}
+	if p.err != nil {
+		return nil, fmt.Errorf("wan: frames: %w", p.err)
+	}
+	return planes, nil
+}
+
+// decode leaves the frames in the work space.
+func (d *Decoder) decode(s *VAEState, latents []float32) (*vaePass, error) {
 	one := d.height * d.width * d.cfg.Z
 	t := len(latents) / one
 	if t < 1 || t > d.latents || len(latents)%one != 0 {
@@ -83,5 +110,5 @@ func (d *Decoder) Decode(s *VAEState, latents []float32) ([]float32, error) {
 		return nil, err
 	}
 	s.chunks++
-	return p.channels(3)
+	return p, nil
 }

@@ -74,13 +74,11 @@ func (e *Encoder) Encode(s *VAEState, frames []float32) ([]float32, error) {
 	if t < 1 || len(frames)%picture != 0 || (t-single)%Frames(e.cfg) != 0 || t > e.frames {
 		return nil, fmt.Errorf("%w: %d numbers are no chunk of frames", ErrInput, len(frames))
 	}
-	wide := make([]float32, len(frames)/3*channelStep)
-	for i := range len(frames) / 3 {
-		copy(wide[channelStep*i:channelStep*i+3], frames[3*i:])
-	}
 	p := e.pass(s)
 	p.x = p.take(p.current, t, e.height, e.width, channelStep)
-	p.write(p.x, wide)
+	if p.err == nil {
+		p.err = e.backend.Write(p.x, encodePixels(e.act, frames))
+	}
 	if err := e.through(p); err != nil {
 		return nil, err
 	}

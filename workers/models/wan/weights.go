@@ -94,26 +94,47 @@ func zeros(b kernels.Backend, t kernels.DType, shape ...int) (kernels.Tensor, er
 // encode rounds numbers to a type's bytes.
 func encode(t kernels.DType, v []float32) []byte {
 	out := make([]byte, len(v)*t.Bytes())
-	for i, f := range v {
-		if t == kernels.F32 {
-			binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(f))
-		} else {
-			binary.LittleEndian.PutUint16(out[2*i:], kernels.BF16FromFloat(float64(f)))
+	inParts(len(v), func(from, to int) {
+		for i := from; i < to; i++ {
+			if t == kernels.F32 {
+				binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(v[i]))
+			} else {
+				binary.LittleEndian.PutUint16(out[2*i:], kernels.BF16FromFloat(float64(v[i])))
+			}
 		}
-	}
+	})
+	return out
+}
+
+// encodePixels is encode for pixels of three channels, which become channelStep with zeros.
+func encodePixels(t kernels.DType, v []float32) []byte {
+	size := t.Bytes()
+	out := make([]byte, len(v)/3*channelStep*size)
+	inParts(len(v)/3, func(from, to int) {
+		for i := 3 * from; i < 3*to; i++ {
+			at := out[(i/3*channelStep+i%3)*size:]
+			if t == kernels.F32 {
+				binary.LittleEndian.PutUint32(at, math.Float32bits(v[i]))
+			} else {
+				binary.LittleEndian.PutUint16(at, kernels.BF16FromFloat(float64(v[i])))
+			}
+		}
+	})
 	return out
 }
 
 // decode reads numbers from a type's bytes.
 func decode(t kernels.DType, data []byte) []float32 {
 	out := make([]float32, len(data)/t.Bytes())
-	for i := range out {
-		if t == kernels.F32 {
-			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-		} else {
-			out[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(data[2*i:])) << 16)
+	inParts(len(out), func(from, to int) {
+		for i := from; i < to; i++ {
+			if t == kernels.F32 {
+				out[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+			} else {
+				out[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(data[2*i:])) << 16)
+			}
 		}
-	}
+	})
 	return out
 }
 
@@ -152,6 +173,18 @@ func (r *runner) run(op kernels.Op) {
 	if r.err == nil {
 		r.err = r.backend.Run(op)
 	}
+}
+
+// section runs many operations where each costs least.
+func (r *runner) section(operations func()) {
+	if r.err != nil {
+		return
+	}
+	err := kernels.Section(r.backend, func() error {
+		operations()
+		return r.err
+	})
+	r.err = errorsFirst(r.err, err)
 }
 
 // write brings numbers to a tensor.

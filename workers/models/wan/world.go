@@ -149,6 +149,11 @@ func (w *World) Decode(v *Video, latents []float32) ([]float32, error) {
 	return w.decoder.Decode(v.frames, latents)
 }
 
+// Frames is Decode that answers the frames as I420 planes, 8 bits a sample, one frame after the other.
+func (w *World) Frames(v *Video, latents []float32) ([]byte, error) {
+	return w.decoder.Frames(v.frames, latents)
+}
+
 // SessionBytes is the memory that a video takes beside the model's own.
 func (w *World) SessionBytes() int64 {
 	return w.encoder.StateBytes() + w.decoder.StateBytes() + w.dit.CacheBytes()
