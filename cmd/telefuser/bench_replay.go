@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 
@@ -31,8 +34,17 @@ func newBenchReplayCommand() *cobra.Command {
 	cmd.Flags().StringVar(&target.Key, "key", "", "API key of that server")
 	frames := cmd.Flags().Int("frames", w.Frames, "frames of the session, 4n+1")
 	cmd.Flags().StringVar(&w.Size, "size", w.Size, "size of the picture in pixels")
+	cmd.Flags().Float64Var(&w.RateMin, "rate-min", 0, "least frames a second at the viewer, of a server that is not expected to keep up; 0: the session's own")
+	picture := cmd.Flags().String("picture", "", "PNG or JPEG that the session begins with")
 	ffmpeg := cmd.Flags().String("ffmpeg", "ffmpeg", "the ffmpeg program that decodes")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *picture != "" {
+			file, err := os.ReadFile(*picture)
+			if err != nil {
+				return fmt.Errorf("picture: %w", err)
+			}
+			w.Picture = "data:" + http.DetectContentType(file) + ";base64," + base64.StdEncoding.EncodeToString(file)
+		}
 		return benchReplay(cmd.Context(), flags, target, w.Cut(*frames), *ffmpeg, cmd.OutOrStdout())
 	}
 	return cmd

@@ -35,11 +35,11 @@ func newServer(t bench.Target) server {
 // create asks for the workload's session.
 func (s server) create(ctx context.Context, w Workload) (openapi.SessionTicket, error) {
 	var ticket openapi.SessionTicket
-	err := s.call(ctx, http.MethodPost, sessionsPath, map[string]any{
-		"identity": "replay", "role": "controller", "prompt": w.Prompt,
-		"config": map[string]any{"fps": w.FPS, "frame_num": w.Frames, "size": w.Size, "seed": w.Seed, "chunk_size": chunkLatents,
-			"delivery_mode": "lossless"},
-	}, &ticket)
+	config := map[string]any{"fps": w.FPS, "frame_num": w.Frames, "size": w.Size, "seed": w.Seed, "chunk_size": chunkLatents, "delivery_mode": "lossless"}
+	if w.Picture != "" {
+		config["image"] = w.Picture
+	}
+	err := s.call(ctx, http.MethodPost, sessionsPath, map[string]any{"identity": "replay", "role": "controller", "prompt": w.Prompt, "config": config}, &ticket)
 	return ticket, err
 }
 

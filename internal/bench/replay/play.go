@@ -99,8 +99,7 @@ type player struct {
 
 // play flies the session to its last frame, and confirms what came.
 func (p *player) play(ctx context.Context) error {
-	length := time.Duration(p.workload.Frames) * time.Second / time.Duration(p.workload.FPS)
-	ctx, cancel := context.WithTimeout(ctx, startTimeout+length+slack)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout+p.workload.length()+slack)
 	defer cancel()
 	flown := make(chan error, 1)
 	flight, land := context.WithCancel(ctx)

@@ -64,7 +64,11 @@ func (r Result) Problems(w Workload, tolerance float64) []string {
 	bad(r.Moving == 0, "no frame is known to differ from the one before it")
 	bad(r.Outcome != "verified" || r.Reason != "finished", "ended as %q, %q", r.Reason, r.Outcome)
 	off := r.CallbackFPS - float64(w.FPS)
-	bad(off > tolerance || off < -tolerance, "%.3f frames a second at the viewer", r.CallbackFPS)
+	late := off < -tolerance
+	if w.RateMin > 0 {
+		late = r.CallbackFPS < w.RateMin
+	}
+	bad(off > tolerance || late, "%.3f frames a second at the viewer", r.CallbackFPS)
 	return out
 }
 

@@ -84,6 +84,29 @@ func TestEveryProblemIsNamed(t *testing.T) {
 	}
 }
 
+// TestASlowServerIsHeldToItsOwnRate lets every frame come at a third of the session's rate.
+func TestASlowServerIsHeldToItsOwnRate(t *testing.T) {
+	w := OneMinute()
+	r := good(w)
+	frames := arrivals(w.Frames)
+	for i := range frames {
+		frames[i].At = frames[i].At.Add(time.Duration(i) * 125 * time.Millisecond)
+	}
+	r.watch(frames)
+	for rate, want := range map[float64]bool{0: false, 5.3: true, 5.4: false} {
+		w.RateMin = rate
+		if bad := r.Problems(w, RateTolerance); (len(bad) == 0) != want {
+			t.Errorf("at least %g frames a second: %v", rate, bad)
+		}
+	}
+	if w.RateMin = 5; w.length() < 190*time.Second || w.length() > 192*time.Second {
+		t.Errorf("957 frames at 5 a second last %v", w.length())
+	}
+	if w.RateMin = 50; w.length() > 60*time.Second {
+		t.Errorf("a session of a minute is expected to last %v", w.length())
+	}
+}
+
 func TestAStillPictureIsNoRepeatedFrame(t *testing.T) {
 	all := pictures(20)
 	all[4] = all[3]

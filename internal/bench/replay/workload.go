@@ -26,6 +26,19 @@ type Workload struct {
 	Frames, Chunks int
 	Seed           int64
 	Keys           []Key
+	// Picture is what the session begins with, as a data URL; empty: nothing.
+	Picture string
+	// RateMin is the least rate at the viewer, in frames a second, of a server that is not expected to keep up; 0: it is to keep to FPS.
+	RateMin float64
+}
+
+// length is how long the session takes at the rate that is expected.
+func (w Workload) length() time.Duration {
+	rate := float64(w.FPS)
+	if w.RateMin > 0 {
+		rate = min(rate, w.RateMin)
+	}
+	return time.Duration(float64(w.Frames) / rate * float64(time.Second))
 }
 
 // The chunks of the workload: the first is shorter, because a latent frame is four pictures and the first of all is one.
