@@ -19,7 +19,7 @@ func TestFailover(t *testing.T) {
 	need(t, extentFull)
 	t.Parallel()
 	b := startBench(t, options{})
-	replica, err := devstack.StartRedis(t.Context(), filepath.Join(b.dir, "replica"), devstack.RedisOptions{AppendFsync: "always"})
+	replica, err := devstack.StartRedis(t.Context(), filepath.Join(b.dir, "replica"), devstack.RedisOptions{AppendFsync: redisFsync})
 	b.must(err)
 	t.Cleanup(replica.Kill)
 	rdb := redis.NewClient(&redis.Options{Addr: replica.Addr, MaxRetries: 5})

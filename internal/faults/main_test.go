@@ -24,13 +24,13 @@ var (
 	seedFlag = flag.Int64("seed", 0, "seed of the random schedule; 0 takes one from the clock")
 	onlyFlag = flag.String("only", "", "numbers of the faults of the random schedule that strike, such as 3,7; empty means all")
 	overlay  = flag.String("program-overlay", "", "overlay of the Go tool for the program under test: a mutant")
-	lease    = flag.Duration("lease", benchLease, "how long a claim is trusted on a bench; the product's own is 10s")
+	lease    = flag.Duration("lease", benchLease, "how long a claim is trusted on a bench; that of the product where it is not set")
 	bars     = flag.Bool("bars", false, "hold measured times to their goals; for a machine that does nothing else")
 	jobsFlag = flag.Int("jobs", 0, "jobs of the random schedule; 0 means what the extent wants")
 )
 
 // parallelTests is how many benches stand at once: most of the time they wait for something to end.
-const parallelTests = 5
+const parallelTests = 6
 
 // atLeast says whether the run is of that extent or a greater one.
 func atLeast(wanted string) bool {

@@ -62,6 +62,12 @@ func (b *bench) lookDeep(t *testing.T) {
 	for _, p := range b.problems(true) {
 		t.Error(p)
 	}
+	b.showLogsOfFailed(t)
+}
+
+// showLogsOfFailed shows what every process wrote where the test has failed.
+func (b *bench) showLogsOfFailed(t *testing.T) {
+	t.Helper()
 	if t.Failed() {
 		b.showLogs(t)
 	}
