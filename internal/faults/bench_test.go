@@ -33,8 +33,9 @@ const (
 
 // options shape a bench; the zero value is two APIs and two workers.
 type options struct {
-	// workers is how many there are: 2.
-	workers int
+	// workers is how many there are: 2. Each has so many replicas of its engine: 1.
+	workers  int
+	replicas int
 	// apiArgs and workerArgs come on top of what the bench sets itself.
 	apiArgs    []string
 	workerArgs []string
@@ -92,6 +93,9 @@ func startBenchFor(t, owner *testing.T, o options) *bench {
 	t.Helper()
 	if o.workers == 0 {
 		o.workers = 2
+	}
+	if o.replicas == 0 {
+		o.replicas = 1
 	}
 	if o.program == "" {
 		o.program = program(t)
@@ -200,7 +204,7 @@ func (b *bench) newAPI(i int) *node {
 func (b *bench) newWorker(i int) *node {
 	b.t.Helper()
 	n := b.newNode("worker" + strconv.Itoa(i))
-	n.args = append([]string{"worker", "scripted", "--fault-dir", filepath.Join(b.dir, n.name), "--grace", "20s", "--debug-addr", "127.0.0.1:" + strconv.Itoa(b.freePort())},
+	n.args = append([]string{"worker", "scripted", "--fault-dir", filepath.Join(b.dir, n.name), "--grace", "20s", "--num-replicas", strconv.Itoa(b.opts.replicas), "--debug-addr", "127.0.0.1:" + strconv.Itoa(b.freePort())},
 		b.opts.workerArgs...)
 	b.must(os.MkdirAll(filepath.Join(b.dir, n.name), 0o700))
 	return n
@@ -240,7 +244,7 @@ func (b *bench) awaitWorkers(want int) {
 	waitFor(b.t, readyTimeout, strconv.Itoa(want)+" workers to take jobs", func() bool {
 		ready := 0
 		for _, w := range b.workers {
-			if !w.ended() && b.metric(w, "telefuser_worker_ready_slots") == 1 {
+			if !w.ended() && b.metric(w, "telefuser_worker_ready_slots") == float64(b.opts.replicas) {
 				ready++
 			}
 		}
@@ -313,6 +317,8 @@ func (b *bench) create(f fields, want ...string) *story {
 func (b *bench) tryCreate(f fields, want ...string) (*story, error) {
 	n := b.keys.Add(1)
 	header := keyHeader(fmt.Sprintf("bench-%d", n))
+	request := fmt.Sprintf("bench-request-%d", n)
+	header.Set("X-Request-Id", request)
 	var v video
 	var err error
 	turn := int(n)
@@ -328,7 +334,10 @@ func (b *bench) tryCreate(f fields, want ...string) (*story, error) {
 		return nil, fmt.Errorf("create: %w", err)
 	}
 	words, _ := f["prompt"].(string)
-	return b.ledger.accept(v, words, want...), nil
+	s := b.ledger.accept(v, words, want...)
+	s.request = request
+	s.picture = fmt.Sprintf("%v of %v frames, seed %v", f["size"], f["num_frames"], f["seed"])
+	return s, nil
 }
 
 // delete deletes a video through an API. One that is refused must be there as before.

@@ -1,16 +1,12 @@
 package faults_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -26,15 +22,15 @@ const (
 	queueTimeout = 150 * time.Second
 	// artifactCount is how many objects a completed video has.
 	artifactCount = 4
-	// downloadsMax is how many videos are downloaded through the API; of the others the store's bytes are compared.
-	downloadsMax = 50
 )
 
 // record is what the bench reads of a job's record.
 type record struct {
 	state   string
 	attempt int
-	result  struct {
+	// requestID is that of the create.
+	requestID string
+	result    struct {
 		VideoKey  string `json:"video_key"`
 		SizeBytes int    `json:"size_bytes"`
 		SHA256    string `json:"sha256"`
@@ -50,6 +46,13 @@ func (b *bench) record(id string) (record, error) {
 	if r.attempt, err = strconv.Atoi(f["a"]); err != nil {
 		return r, err
 	}
+	var spec struct {
+		RequestID string `json:"request_id"`
+	}
+	if err := json.Unmarshal([]byte(f["spec"]), &spec); err != nil {
+		return r, err
+	}
+	r.requestID = spec.RequestID
 	if f["res"] != "" {
 		err = json.Unmarshal([]byte(f["res"]), &r.result)
 	}
@@ -59,27 +62,20 @@ func (b *bench) record(id string) (record, error) {
 // check looks at the invariants (a) to (f) when everything has settled, and fails the test for each that does not hold.
 func (b *bench) check() {
 	b.t.Helper()
-	for _, p := range b.problems(false) {
-		b.t.Error(p)
+	for _, f := range b.problems(false) {
+		b.t.Error(f)
 	}
 }
 
 // problems waits until everything has settled and answers what is wrong. A deep look also waits for the queue to be rid of what dead workers held.
-func (b *bench) problems(deep bool) []string {
-	settled := holdsWithin(settleTimeout, func() bool { return b.ledger.waiting() == 0 })
-	var wrong []string
-	if !settled {
-		wrong = append(wrong, fmt.Sprintf("%d videos have not ended", b.ledger.waiting()))
-	}
-	begun := b.begins()
-	for i, s := range b.ledger.all() {
-		wrong = append(wrong, b.problemsOf(s, begun[s.id], i < downloadsMax)...)
-	}
+func (b *bench) problems(deep bool) []finding {
+	_ = holdsWithin(settleTimeout, func() bool { return b.ledger.waiting() == 0 }) // those that have not ended are found below
+	all := b.ledger.all()
+	wrong := b.videoProblems(all)
 	wrong = append(wrong, b.lingering("objects", leftoverTimeout, b.strayObjects)...)
 	wrong = append(wrong, b.lingering("temporary files", leftoverTimeout, b.strayFiles)...)
 	wrong = append(wrong, b.lingering("webhooks", hookTimeout, b.hookProblems)...)
-	queue := b.strayRecords
-	within := leftoverTimeout
+	queue, within := b.strayRecords, leftoverTimeout
 	if deep {
 		queue, within = func() []string { return append(b.strayRecords(), b.strayMessages()...) }, queueTimeout
 	}
@@ -95,85 +91,12 @@ func (b *bench) problems(deep bool) []string {
 }
 
 // lingering waits for strays to go.
-func (b *bench) lingering(what string, within time.Duration, strays func() []string) []string {
+func (b *bench) lingering(what string, within time.Duration, strays func() []string) []finding {
 	var left []string
 	if holdsWithin(within, func() bool { left = strays(); return len(left) == 0 }) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s after %s: %s", what, within, strings.Join(left[:min(len(left), 12)], "; "))}
-}
-
-// problemsOf looks at one video: it is there, its end is the one that was seen, its bytes are those of its record, and it was not run more often than faults explain.
-func (b *bench) problemsOf(s *story, attempts []int, download bool) []string {
-	var wrong []string
-	bad := func(format string, args ...any) {
-		wrong = append(wrong, s.id+" ("+s.words+"): "+fmt.Sprintf(format, args...))
-	}
-	v, err := b.apis[0].client.get(context.Background(), s.id)
-	if err != nil {
-		bad("get: %v", err)
-		return wrong
-	}
-	if s.end == nil {
-		bad("it is %s and never ended; seen %v, attempts %v", v.Status, s.seen, attempts)
-		return wrong
-	}
-	if v.outcome() != s.end.outcome() {
-		bad("it ended as %s and is %s now", s.end.outcome(), v.outcome())
-	}
-	if !slices.Contains(s.want, v.outcome()) {
-		bad("it is %s, want %v", v.outcome(), s.want)
-	}
-	r, err := b.record(s.id)
-	if err != nil {
-		bad("record: %v", err)
-		return wrong
-	}
-	if n := s.back(); n > max(0, r.attempt-1) {
-		bad("it went back %d times in %d attempts: %v", n, r.attempt, s.seen)
-	}
-	sorted := slices.Compact(slices.Sorted(slices.Values(attempts)))
-	if len(sorted) != len(attempts) || len(attempts) > s.runsMax {
-		bad("attempts begun %v, %d are explained by faults", attempts, s.runsMax)
-	}
-	if v.Status == "completed" {
-		wrong = append(wrong, b.artifactProblems(s, r, download)...)
-	}
-	return wrong
-}
-
-// artifactProblems compares the bytes of a completed video with its record.
-func (b *bench) artifactProblems(s *story, r record, download bool) []string {
-	stored, err := os.ReadFile(filepath.Join(b.bucketsDir(), bucket, filepath.FromSlash(r.result.VideoKey)))
-	if err != nil {
-		return []string{s.id + ": stored bytes: " + err.Error()}
-	}
-	sum := sha256.Sum256(stored)
-	if hex.EncodeToString(sum[:]) != r.result.SHA256 || len(stored) != r.result.SizeBytes {
-		return []string{fmt.Sprintf("%s: %d stored bytes are not the %d of the record", s.id, len(stored), r.result.SizeBytes)}
-	}
-	if !strings.HasPrefix(r.result.VideoKey, fmt.Sprintf("videos/%s/%d/", s.id, r.attempt)) {
-		return []string{fmt.Sprintf("%s: %s is not of attempt %d", s.id, r.result.VideoKey, r.attempt)}
-	}
-	if !download {
-		return nil
-	}
-	got, err := b.apis[1].client.content(context.Background(), s.id)
-	if err != nil || !bytes.Equal(got, stored) {
-		return []string{fmt.Sprintf("%s: %d bytes downloaded of %d: %v", s.id, len(got), len(stored), err)}
-	}
-	return nil
-}
-
-// begins are the attempts that workers say they began, by video.
-func (b *bench) begins() map[string][]int {
-	begun := map[string][]int{}
-	for _, w := range b.workers {
-		for _, l := range w.log.lines("attempt begins") {
-			begun[l.JobID] = append(begun[l.JobID], l.Attempt)
-		}
-	}
-	return begun
+	return []finding{{leftOver, fmt.Sprintf("%s after %s: %s", what, within, strings.Join(left[:min(len(left), 12)], "; "))}}
 }
 
 // strayObjects are objects that belong to no completed video, completed videos without their objects, and uploads that were left in the middle.

@@ -12,7 +12,7 @@ import (
 // followers is how many videos are looked at at once, followEvery the pause of each between two looks.
 const (
 	followers   = 4
-	followEvery = 10 * time.Millisecond
+	followEvery = 25 * time.Millisecond
 )
 
 // sighting is what one look at a video saw that the look before did not.
@@ -25,6 +25,12 @@ type sighting struct {
 type story struct {
 	id    string
 	words string
+	// request is the id of the request that made it; empty where the bench gave none.
+	request string
+	// picture is what its bytes follow from; empty where that is not known.
+	picture string
+	// attempts is how many the record counts in the end.
+	attempts int
 	// want is the outcome that it must have: "completed" or the code of a failure. Several are possible where a fault races the job.
 	want []string
 	// runsMax is how often its engine may have been started: once, and once more for each fault that struck while it was open.
@@ -44,7 +50,7 @@ type ledger struct {
 	stories map[string]*story
 	open    []*story
 	next    int
-	wrong   []string
+	wrong   []finding
 	// extra is how many more runs a video may have that is accepted now.
 	extra int
 }
@@ -123,7 +129,7 @@ func (l *ledger) rewind() {
 func (l *ledger) objection(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.wrong = append(l.wrong, fmt.Sprintf(format, args...))
+	l.wrong = append(l.wrong, finding{wrongAnswer, fmt.Sprintf(format, args...)})
 }
 
 // waiting is how many videos have not ended.
@@ -195,7 +201,7 @@ func (l *ledger) note(s *story, v video, err error) {
 	case s.deleted || s.end != nil:
 	case err != nil:
 		if statusOf(err) == http.StatusNotFound {
-			l.wrong = append(l.wrong, s.id+": 404 for a video that was accepted")
+			l.wrong = append(l.wrong, finding{lost, s.id + ": 404 for a video that was accepted"})
 			l.open = slices.DeleteFunc(l.open, func(o *story) bool { return o == s })
 		}
 	default:
@@ -205,7 +211,7 @@ func (l *ledger) note(s *story, v video, err error) {
 		}
 		s.seen = append(s.seen, now)
 		if (v.Progress == 100) != (v.Status == "completed") || v.Status == "queued" && v.Progress != 0 {
-			l.wrong = append(l.wrong, fmt.Sprintf("%s: progress %d while %s", s.id, v.Progress, v.Status))
+			l.wrong = append(l.wrong, finding{wrongCourse, fmt.Sprintf("%s: progress %d while %s", s.id, v.Progress, v.Status)})
 		}
 		if v.terminal() {
 			s.end = &v

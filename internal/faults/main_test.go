@@ -86,6 +86,18 @@ func program(t *testing.T) string {
 
 var built = sync.OnceValues(func() (string, error) { return build("telefuser") })
 
+// standIn builds what encodes in place of ffmpeg, and answers its path.
+func standIn(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(buildDir, "encoder")
+	cmd := exec.Command("go", "build", "-o", path, "./testdata/encoder")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("the stand-in of ffmpeg: %v\n%s", err, out)
+	}
+	return path
+}
+
 // buildFailed begins the words about a program that does not compile.
 const buildFailed = "the program does not compile:"
 

@@ -136,6 +136,8 @@ type line struct {
 	JobID   string    `json:"job_id"`
 	Attempt int       `json:"attempt"`
 	Outcome string    `json:"outcome"`
+	// RequestID is that of the create.
+	RequestID string `json:"request_id"`
 }
 
 // lines are the log lines whose message it is.

@@ -11,8 +11,10 @@ import (
 
 const (
 	// creators send jobs at once; outstandingMax is how many may wait, so that every strike meets the run.
-	creators       = 4
-	outstandingMax = 40
+	creators       = 8
+	outstandingMax = 60
+	// encodedMax is how many videos are encoded by ffmpeg; a longer run has the stand-in.
+	encodedMax = 200
 	// shrinkTime bounds the search for a smaller schedule that fails too.
 	shrinkTime = 20 * time.Minute
 )
@@ -72,10 +74,25 @@ func numbers(t *testing.T, list string) []int {
 }
 
 // run breaks a fresh bench as planned and answers what was wrong in the end.
-func (s schedule) run(t *testing.T) []string {
+func (s schedule) run(t *testing.T) []finding {
 	t.Helper()
-	b := startBench(t, options{workerArgs: []string{"--stall-timeout", "20s"}})
+	o := options{workerArgs: []string{"--stall-timeout", "20s"}}
+	if s.jobs > encodedMax {
+		o.replicas = 8
+		o.workerArgs = append(o.workerArgs, "--ffmpeg", standIn(t))
+	}
+	b := startBench(t, o)
 	started := time.Now()
+	accepted := b.load(s)
+	took := time.Since(started)
+	b.work(t)
+	wrong := b.problems(atLeast(extentFull))
+	t.Logf("measured: %d jobs, %d strikes in %s\n%s", accepted, len(s.strikes), took.Round(time.Second), b.figures(s, wrong))
+	return wrong
+}
+
+// load sends the jobs of a schedule while its faults strike, and answers how many were accepted.
+func (b *bench) load(s schedule) int64 {
 	var next, accepted atomic.Int64
 	var group sync.WaitGroup
 	for range creators {
@@ -97,16 +114,13 @@ func (s schedule) run(t *testing.T) []string {
 	}
 	kinds := strikeKinds()
 	for _, k := range s.strikes {
-		holdsWithin(10*time.Minute, func() bool { return accepted.Load() >= int64(k.at) })
+		holdsWithin(time.Hour, func() bool { return accepted.Load() >= int64(k.at) })
 		if err := kinds[k.what](b, k); err != nil {
 			b.ledger.objection("strike %v: %v", k, err)
 		}
 	}
 	group.Wait()
-	b.work(t)
-	wrong := b.problems(atLeast(extentFull))
-	t.Logf("measured: %d jobs, %d strikes in %s", accepted.Load(), len(s.strikes), time.Since(started).Round(time.Second))
-	return wrong
+	return accepted.Load()
 }
 
 // allow lets a job have so many more runs that are its own fault.

@@ -72,7 +72,7 @@ func (s schedule) job(n int, b *bench) (fields, []string) {
 	word := fmt.Sprintf("job %d ", n)
 	switch k := r.IntN(100); {
 	case k < 70:
-		return script(word).with(fields{"num_frames": 5}), nil
+		return script(word).with(fields{"num_frames": 5, "seed": n % 128}), nil
 	case k < 90:
 		return chunked(fmt.Sprintf("%sstep_ms=%d", word, 50+r.IntN(200)), 1+r.IntN(4)), nil
 	case k < 94:
