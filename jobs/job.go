@@ -114,6 +114,8 @@ type Facts struct {
 	PeakMemoryBytes *int64           `json:"peak_memory_bytes,omitempty"`
 	StagesNS        map[string]int64 `json:"stages_ns,omitempty"`
 	Device          string           `json:"device,omitempty"`
+	// Weights is random:SEED where the pictures mean nothing, for the model's weights come from a seed; else it is empty.
+	Weights string `json:"weights,omitempty"`
 	// Devices are those that made the video; none on the processor. Phases is what was read of them while a phase lasted, in the same order:
 	// "loading", of the engine, which may have been for an earlier job, and "generating".
 	Devices []DeviceFacts            `json:"devices,omitempty"`

@@ -5,9 +5,9 @@ import (
 	"telefuser/workers/engine"
 )
 
-// noteDevices writes down what makes the video, and what the loading of its engine did to the devices, were it for an earlier job.
+// noteDevices writes down what makes the video, whether its weights mean nothing, and what the loading of its engine did to the devices, were it for an earlier job.
 func (a *attempt) noteDevices(desc engine.Description) {
-	a.facts.Device = desc.Device
+	a.facts.Device, a.facts.Weights = desc.Device, desc.Contract.Weights
 	for _, d := range desc.Devices {
 		a.facts.Devices = append(a.facts.Devices, jobs.DeviceFacts(d))
 	}

@@ -49,6 +49,7 @@ func (a *attempt) film(ctx context.Context, req pipeline.Request, source string)
 	segment := a.path("segment.mp4")
 	writer, err := media.NewMP4Writer(ctx, media.MP4Options{
 		FFmpeg: a.worker.cfg.FFmpeg, Dest: segment, Width: a.spec.Width, Height: a.spec.Height, FPS: a.spec.FPS,
+		Comment: a.comment(),
 	})
 	if err != nil {
 		return film{}, err
@@ -71,6 +72,14 @@ func (a *attempt) film(ctx context.Context, req pipeline.Request, source string)
 	}
 	a.facts.EncodeNS = nanoseconds(r.encode)
 	return f, err
+}
+
+// comment marks a file whose pictures mean nothing.
+func (a *attempt) comment() string {
+	if a.facts.Weights == "" {
+		return ""
+	}
+	return "telefuser: weights " + a.facts.Weights + ", the pictures mean nothing"
 }
 
 // generate runs the engine session to its end.
@@ -168,7 +177,7 @@ func (r *reel) cut(ctx context.Context, segment, source string) (film, error) {
 	if source != "" {
 		f.path = a.path("video.mp4")
 		frames += a.spec.Source.Frames
-		if f.info, err = media.ConcatMP4(ctx, media.ConcatOptions{FFmpeg: a.worker.cfg.FFmpeg, Dest: f.path}, source, segment); err != nil {
+		if f.info, err = media.ConcatMP4(ctx, media.ConcatOptions{FFmpeg: a.worker.cfg.FFmpeg, Dest: f.path, Comment: a.comment()}, source, segment); err != nil {
 			return film{}, err
 		}
 	}

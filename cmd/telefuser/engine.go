@@ -27,13 +27,14 @@ func newEngineCommand() *cobra.Command {
 	device := cmd.Flags().String("device", "", "numbers or UUIDs of the GPUs to run on, separated by commas; empty means the processor")
 	share := cmd.Flags().Bool("share-device", false, "let other engines that are told so as well have the GPUs too")
 	models := cmd.Flags().String("models-dir", "", "folder that holds a folder of weights for each pipeline that needs some")
+	from := cmd.Flags().String("weights", "", "folder of weights to take instead, or random:SEED")
 	traces := cmd.Flags().String("traces-endpoint", "", "address that takes the engine's traces")
 	level := cmd.Flags().String("log-level", "info", "least level that is logged")
 	faults := cmd.Flags().String("fault-dir", "", "directory whose files make the device fail; for fault tests")
 	_ = cmd.Flags().MarkHidden("fault-dir")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		devices, trouble := openEngineDevices(cmd.Context(), *device, gpu.Sharing(*share))
-		p, err := pipeline.NewOn(args[0], pipeline.Options{Devices: devices.ordinals, FaultDir: *faults, ModelsDir: *models})
+		p, err := pipeline.NewOn(args[0], pipeline.Options{Devices: devices.ordinals, FaultDir: *faults, ModelsDir: *models, Weights: *from})
 		if err == nil {
 			log := stderrLogger(config.Log{Level: *level, Format: "json"})
 			// Whether a trace is kept was decided where it began.

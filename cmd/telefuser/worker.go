@@ -160,6 +160,9 @@ func engineConfig(self, name string, group []string, c config.Config) engine.Con
 	if c.Models.Dir != "" {
 		e.Command = append(e.Command, "--models-dir", c.Models.Dir)
 	}
+	if c.Models.Weights != "" {
+		e.Command = append(e.Command, "--weights", c.Models.Weights)
+	}
 	if len(group) > 0 {
 		e.Command = append(e.Command, "--device", strings.Join(group, ","))
 		if c.Worker.ShareGPUs {

@@ -139,6 +139,7 @@ type Models struct {
 	Default string   `key:"default" flag:"default-model" doc:"Pipeline that the OpenAI model names and an absent model mean."`
 	Aliases []string `key:"aliases" flag:"model-alias" doc:"Further names as alias=pipeline."`
 	Dir     string   `key:"dir" flag:"models-dir" doc:"Folder that holds a folder of weights for each pipeline that needs some, such as tiny-world."`
+	Weights string   `key:"weights" flag:"weights" doc:"Folder of weights for the pipeline that this process runs, in place of the one in models.dir; or random:SEED for true shapes from a seed, whose pictures mean nothing and are marked everywhere."`
 }
 
 // Default is the configuration that nothing was said about.

@@ -22,6 +22,8 @@ type Contract struct {
 	SessionsMax int `json:"sessions_max"`
 	// Device says what it needs to run.
 	Device DeviceNeeds `json:"device"`
+	// Weights is random:SEED where an engine was told to make its weights from a seed, so that its pictures mean nothing; else it is empty.
+	Weights string `json:"weights,omitempty"`
 }
 
 // Task is one kind of request.
@@ -56,6 +58,8 @@ type Geometry struct {
 	SideMax      int `json:"side_max"`
 	PixelsMax    int `json:"pixels_max"`
 	SideMultiple int `json:"side_multiple"`
+	// Sizes are the only ones that the pipeline takes, as "WIDTHxHEIGHT" and best first; none means every size within the bounds.
+	Sizes []string `json:"sizes,omitempty"`
 	// FPSDefault, FPSMin and FPSMax bound the whole-numbered frame rate.
 	FPSDefault int `json:"fps_default"`
 	FPSMin     int `json:"fps_min"`

@@ -1,6 +1,8 @@
 package contract
 
 import (
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -71,6 +73,31 @@ func sizeOfRatio(short, ratioW, ratioH, multiple int) (width, height int) {
 	return short, long(ratioH, ratioW)
 }
 
+// shaped is the size of the given shorter side and ratio: where only some sizes are taken, the one of that side and of the nearest ratio.
+func (g Geometry) shaped(short, ratioW, ratioH int) (width, height int) {
+	width, height = sizeOfRatio(short, ratioW, ratioH, g.SideMultiple)
+	want, best := math.Log(float64(ratioW)/float64(ratioH)), math.Inf(1)
+	for _, size := range g.Sizes {
+		w, h, err := ParseSize(size)
+		if err != nil || min(w, h) != short {
+			continue
+		}
+		if off := math.Abs(math.Log(float64(w)/float64(h)) - want); off < best {
+			best, width, height = off, w, h
+		}
+	}
+	return width, height
+}
+
+// Takes says whether a size is one of those that the pipeline takes.
+func (g Geometry) Takes(width, height int) bool {
+	ok := width >= g.WidthMin && height >= g.HeightMin && width <= g.SideMax && height <= g.SideMax && width*height <= g.PixelsMax &&
+		width%g.SideMultiple == 0 && height%g.SideMultiple == 0
+	return ok && (len(g.Sizes) == 0 || slices.Contains(g.Sizes, sizeText(width, height)))
+}
+
+func sizeText(width, height int) string { return strconv.Itoa(width) + "x" + strconv.Itoa(height) }
+
 // sizeField resolves size, width, height and aspect_ratio to one size within the geometry.
 func (r *reading) sizeField() {
 	width, height, named := r.sizeText()
@@ -113,11 +140,11 @@ func (r *reading) sizeText() (width, height int, named string) {
 			return 0, 0, ""
 		}
 		geometry := r.c.Geometry
-		width, height = sizeOfRatio(min(geometry.DefaultWidth, geometry.DefaultHeight), ratioW, ratioH, geometry.SideMultiple)
+		width, height = geometry.shaped(min(geometry.DefaultWidth, geometry.DefaultHeight), ratioW, ratioH)
 		return width, height, "aspect_ratio"
 	}
 	if short, isName := shortSide(size); isName {
-		width, height = sizeOfRatio(short, ratioW, ratioH, r.c.Geometry.SideMultiple)
+		width, height = r.c.Geometry.shaped(short, ratioW, ratioH)
 		return width, height, "size"
 	}
 	width, height, err := ParseSize(size)
@@ -155,7 +182,12 @@ func (r *reading) defaultSize() (width, height int) {
 
 func (r *reading) checkSize(width, height int, named string) {
 	geometry := r.c.Geometry
+	r.out.Width, r.out.Height, r.out.Size = width, height, sizeText(width, height)
 	switch {
+	case len(geometry.Sizes) > 0:
+		if !slices.Contains(geometry.Sizes, r.out.Size) {
+			r.fail(named, CodeInvalidValue, "%s: %s is not supported by the pipeline %s; it takes %s", named, r.out.Size, r.c.Name, strings.Join(geometry.Sizes, ", "))
+		}
 	case width < geometry.WidthMin || height < geometry.HeightMin:
 		r.fail(named, CodeInvalidValue, "%s: %dx%d is too small; the least is %dx%d", named, width, height, geometry.WidthMin, geometry.HeightMin)
 	case width > geometry.SideMax || height > geometry.SideMax:
@@ -165,6 +197,4 @@ func (r *reading) checkSize(width, height int, named string) {
 	case width%geometry.SideMultiple != 0 || height%geometry.SideMultiple != 0:
 		r.fail(named, CodeInvalidValue, "%s: %dx%d: both sides must be multiples of %d", named, width, height, geometry.SideMultiple)
 	}
-	r.out.Width, r.out.Height = width, height
-	r.out.Size = strconv.Itoa(width) + "x" + strconv.Itoa(height)
 }

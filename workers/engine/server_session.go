@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -24,6 +25,9 @@ type session struct {
 	phase *phase
 	// working holds one token, which is out while a call is inside the pipeline's session, Control excepted.
 	working chan struct{}
+
+	// making is the call that makes a chunk; nil between two.
+	making atomic.Pointer[call]
 
 	mu sync.Mutex
 	// run is nil until Open has set it, when opening failed, and again when it is closed.
@@ -109,8 +113,18 @@ func (s *server) open(ctx context.Context, n *session, req pipeline.Request) err
 	if err != nil {
 		return err
 	}
+	if slow, ok := run.(pipeline.Mover); ok {
+		slow.OnMove(n.moved)
+	}
 	n.swap(run)
 	return nil
+}
+
+// moved notes that the chunk under way has moved.
+func (n *session) moved() {
+	if c := n.making.Load(); c != nil {
+		c.touch()
+	}
 }
 
 func (s *server) register(id string) (*session, error) {
@@ -216,7 +230,7 @@ func (s *server) Next(stream grpc.BidiStreamingServer[enginepb.NextRequest, engi
 		if err := credits.take(n.ctx); err != nil {
 			return failStream(stream, err)
 		}
-		chunk, err := s.nextChunk(n.ctx, run)
+		chunk, err := s.nextChunk(n, run)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -229,10 +243,12 @@ func (s *server) Next(stream grpc.BidiStreamingServer[enginepb.NextRequest, engi
 	}
 }
 
-func (s *server) nextChunk(ctx context.Context, run pipeline.Session) (pipeline.Chunk, error) {
+func (s *server) nextChunk(n *session, run pipeline.Session) (pipeline.Chunk, error) {
 	call := s.progress.begin()
 	defer call.end()
-	return run.Next(ctx)
+	n.making.Store(call)
+	defer n.making.Store(nil)
+	return run.Next(n.ctx)
 }
 
 // sendChunk sends the frames, or puts them into the shared memory where there is room for all of them, and then the facts.

@@ -14,6 +14,8 @@ type ConcatOptions struct {
 	FFmpeg
 	// Dest is the file to make, as in MP4Options.
 	Dest string
+	// Comment is written into the file; "" writes none.
+	Comment string
 }
 
 // partsMax bounds how many files are joined at once.
@@ -42,7 +44,7 @@ func ConcatMP4(ctx context.Context, o ConcatOptions, parts ...string) (MP4Info, 
 		"-protocol_whitelist", "file", "-f", "concat", "-safe", "1", "-i", "file:" + list,
 		"-map_metadata", "-1", "-fflags", "+bitexact", "-c", "copy",
 	}
-	if err := runChild(ctx, o.FFmpeg, work.dir, append(args, mp4Output(want.fps)...), nil, nil); err != nil {
+	if err := runChild(ctx, o.FFmpeg, work.dir, append(append(args, commentArgs(o.Comment)...), mp4Output(want.fps)...), nil, nil); err != nil {
 		return MP4Info{}, err
 	}
 	return work.publish(want)

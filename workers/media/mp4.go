@@ -33,6 +33,8 @@ type MP4Options struct {
 	Dest string
 	// Width and Height are even numbers of pixels, FPS a whole number of frames a second.
 	Width, Height, FPS int
+	// Comment is written into the file; "" writes none.
+	Comment string
 	// Preset is x264's speed; "" means DefaultPreset. CRF is its quality, from 1 (best) to 51; 0 means DefaultCRF.
 	Preset string
 	CRF    int
@@ -48,6 +50,8 @@ func (o MP4Options) validate() error {
 		return fmt.Errorf("%w: %d x %d: sides must be even and at most %d", ErrGeometry, o.Width, o.Height, sideMax)
 	case o.FPS < 1 || o.FPS > fpsMax:
 		return fmt.Errorf("%w: %d frames a second, allowed are 1 to %d", ErrGeometry, o.FPS, fpsMax)
+	case len(o.Comment) > commentBytesMax:
+		return fmt.Errorf("%w: a comment of %d bytes", ErrGeometry, len(o.Comment))
 	case !slices.Contains(presets(), o.Preset) || o.CRF < 1 || o.CRF > 51:
 		return fmt.Errorf("%w: preset %q, CRF %d", ErrGeometry, o.Preset, o.CRF)
 	}
@@ -120,7 +124,18 @@ func (o MP4Options) args() []string {
 		"-c:v", "libx264", "-preset", o.Preset, "-crf", strconv.Itoa(o.CRF), "-pix_fmt", pixI420, "-bf", "0",
 		"-g", strconv.Itoa(o.FPS*keyframeSeconds), "-threads", strconv.Itoa(o.threads()), "-x264-params", "stitchable=1",
 		"-color_primaries", "bt709", "-color_trc", "bt709", "-colorspace", "bt709", "-color_range", "tv")
-	return append(args, mp4Output(o.FPS)...)
+	return append(append(args, commentArgs(o.Comment)...), mp4Output(o.FPS)...)
+}
+
+// commentBytesMax bounds a comment.
+const commentBytesMax = 256
+
+// commentArgs write a comment into a file.
+func commentArgs(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{"-metadata", "comment=" + text}
 }
 
 // mp4Output writes the index before the pictures, so that a download can be watched while it runs.

@@ -20,6 +20,8 @@ type course struct {
 	live  bool
 	// latents is how many latent frames a chunk has.
 	latents int
+	// chunksMax is how many chunks a live session may have; 0: no end.
+	chunksMax int
 	// goesOn says that the first chunk is none of a video's first, so that it has as many frames as a later one.
 	goesOn bool
 	// request makes what a stage can begin with before the controls are there; nil where there is none. It runs ahead of wish.
@@ -68,7 +70,7 @@ func (c *course) Overwritten() int64 {
 // Next gives the next chunk: 13 frames at first, then 16, and what is left at the end. A bounded request's later chunks are begun meanwhile; a live session's
 // begin with the controls of this moment. When ctx ends while a chunk is made, the chunk is there for the next call.
 func (c *course) Next(ctx context.Context) (Chunk, error) {
-	if c.closed {
+	if c.closed || c.live && c.chunksMax > 0 && c.taken == c.chunksMax {
 		return Chunk{}, io.EOF
 	}
 	if ctx.Err() != nil {

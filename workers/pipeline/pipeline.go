@@ -30,6 +30,10 @@ type Session interface {
 	Close() error
 }
 
+// Mover is a Session whose chunks may take long to make. While one is made, it calls what it was told last, each time that the work has moved, from any
+// goroutine; OnMove is called before the first Next.
+type Mover interface{ OnMove(moved func()) }
+
 // Request is everything that a run depends on. The same request gives the same bytes.
 type Request struct {
 	// Task is one of contract's Task names.

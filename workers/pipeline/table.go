@@ -16,8 +16,19 @@ type entry struct {
 func table() []entry {
 	return append([]entry{
 		{contract: terrainContract(), make: newTerrainOn},
-		{contract: tinyContract(), make: newTinyWorldOn},
+		worldEntry(tinyKind), worldEntry(lingbotV2Kind), worldEntry(lingbotFastKind),
+		filmEntry(wanT2VSmall), filmEntry(wanT2V), filmEntry(wan22T2V), filmEntry(wan22I2V),
 	}, faultEntries()...)
+}
+
+// filmEntry is a model of whole videos.
+func filmEntry(kind func() filmKind) entry {
+	return entry{contract: kind().contract, make: newFilm(kind)}
+}
+
+// worldEntry is a model of a world.
+func worldEntry(kind func() worldKind) entry {
+	return entry{contract: kind().contract, make: newWorld(kind)}
 }
 
 // Names lists the built-in pipelines.

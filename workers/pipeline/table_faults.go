@@ -11,9 +11,12 @@ import (
 // scriptFile, in FaultDir, holds the words of a scripted pipeline's script; absent means none.
 const scriptFile = "script"
 
-// faultEntries makes the scripted pipeline known by its name, in programs that are built to be broken.
+// faultEntries makes the scripted pipeline and the small models known by their names, in programs that are built to be tested.
 func faultEntries() []entry {
-	return []entry{{contract: NewScripted("").Contract(), make: newScriptedOn}}
+	return []entry{
+		{contract: NewScripted("").Contract(), make: newScriptedOn}, {contract: smallWorld().contract, make: NewSmallWorld},
+		{contract: smallFilm().contract, make: NewSmallFilm}, {contract: smallPair().contract, make: NewSmallPair},
+	}
 }
 
 func newScriptedOn(o Options) (Pipeline, error) {

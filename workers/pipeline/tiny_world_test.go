@@ -219,7 +219,11 @@ func TestTinyWorldSaysWhereItLooked(t *testing.T) {
 			t.Errorf("%s: a session opens without weights", name)
 		}
 	}
-	if _, err := pipeline.NewOn("tiny-world", pipeline.Options{Devices: []int{0}}); !errors.Is(err, pipeline.ErrInvalid) {
-		t.Errorf("on a GPU: %v", err)
+	p, err := pipeline.NewOn("tiny-world", pipeline.Options{Devices: []int{0, 1}, Weights: "random:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Load(t.Context(), func(float64) {}); !errors.Is(err, pipeline.ErrInvalid) {
+		t.Errorf("on two GPUs: %v", err)
 	}
 }

@@ -14,10 +14,15 @@ type Features struct {
 	Rows   []float32
 }
 
+// Splitter turns a prompt into tokens: a Tokenizer, or Hashes in place of one.
+type Splitter interface {
+	Encode(prompt string, length int) (Tokens, error)
+}
+
 // Texts turns prompts into features and remembers the last ones by their digest. Its methods may
 // be called at once.
 type Texts struct {
-	tokenizer *Tokenizer
+	tokenizer Splitter
 	encoder   *Encoder
 	length    int
 	kept      int
@@ -34,7 +39,7 @@ type remembered struct {
 
 // NewTexts joins a tokenizer and an encoder. Prompts become length tokens; the features of the
 // last kept different ones are remembered.
-func NewTexts(t *Tokenizer, e *Encoder, length, kept int) *Texts {
+func NewTexts(t Splitter, e *Encoder, length, kept int) *Texts {
 	return &Texts{tokenizer: t, encoder: e, length: length, kept: kept, recent: list.New(), byDigest: map[[sha256.Size]byte]*list.Element{}}
 }
 

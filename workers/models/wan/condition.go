@@ -19,15 +19,20 @@ type Conditioner struct {
 // NewConditioner begins a video of chunks of so many latent frames with a picture, rows of RGB in -1..1 of the encoder's size; nil is
 // grey.
 func NewConditioner(e *Encoder, chunk, settle int, picture []float32) (*Conditioner, error) {
+	s, err := e.NewState()
+	if err != nil {
+		return nil, err
+	}
+	return newConditioner(e, s, chunk, settle, picture)
+}
+
+// newConditioner uses a state that is new.
+func newConditioner(e *Encoder, s *VAEState, chunk, settle int, picture []float32) (*Conditioner, error) {
 	if picture == nil {
 		picture = make([]float32, 3*e.height*e.width)
 	}
 	if len(picture) != 3*e.height*e.width {
 		return nil, fmt.Errorf("%w: a picture of %d numbers, want %dx%d", ErrInput, len(picture), e.width, e.height)
-	}
-	s, err := e.NewState()
-	if err != nil {
-		return nil, err
 	}
 	return &Conditioner{encoder: e, state: s, picture: picture, chunk: chunk, settle: settle}, nil
 }

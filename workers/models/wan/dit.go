@@ -42,22 +42,36 @@ type ditWork struct {
 	table, ring, queue kernels.Tensor
 	rays, hidden, view kernels.Tensor
 	scale, shift       []kernels.Tensor // by layer
+	latents, flow      kernels.Tensor   // tokens of a step, f32
+	text               textWork
 }
 
-// NewDiT reads a transformer for latents of height x width. The type of activations is f32 or bf16.
+// textWork is the work space for a text.
+type textWork struct{ features, hidden, context, raw kernels.Tensor }
+
+// DiTLayout is what a transformer's work space is made for: chunks of so many latent frames of height x width latents.
+type DiTLayout struct {
+	Chunk, Height, Width int
+	// Window is how many latent frames a cache holds; 0: as many as the configuration says, and without one a chunk, which then is the whole video.
+	Window int
+}
+
+// NewDiT reads a transformer and lays it out for latents of height x width. The type of activations is f32 or bf16.
 func NewDiT(b kernels.Backend, w *weights.Set, c weights.DiTConfig, act kernels.DType, chunk, height, width int) (*DiT, error) {
-	if err := errorsFirst(checkDiT(c, chunk), checkType(act)); err != nil {
+	m, err := ReadDiT(b, w, c, act)
+	if err != nil {
 		return nil, err
 	}
-	if height < patch || width < patch || height%patch != 0 || width%patch != 0 {
-		return nil, fmt.Errorf("%w: latents of %dx%d", ErrConfig, width, height)
+	return m, m.Lay(DiTLayout{Chunk: chunk, Height: height, Width: width})
+}
+
+// ReadDiT reads a transformer. It can do nothing before Lay.
+func ReadDiT(b kernels.Backend, w *weights.Set, c weights.DiTConfig, act kernels.DType) (*DiT, error) {
+	if err := errorsFirst(checkDiT(c), checkType(act)); err != nil {
+		return nil, err
 	}
 	l := &loader{backend: b, weights: w, act: act}
-	m := &DiT{backend: b, cfg: c, act: act, chunk: chunk, window: c.Local, sink: max(c.Sink, 0), condition: c.In - c.Out, raysWidth: rayWidth(c), rows: height / patch, columns: width / patch}
-	if c.Local <= 0 {
-		m.window = chunk
-	}
-	m.tokens = chunk * m.rows * m.columns
+	m := &DiT{backend: b, cfg: c, act: act, sink: max(c.Sink, 0), condition: c.In - c.Out, raysWidth: rayWidth(c)}
 	d := c.Dim
 	m.patches(l)
 	m.text1, m.text2 = l.linear(d, c.TextDim, "text_embedding.0"), l.linear(d, d, "text_embedding.2")
@@ -74,10 +88,48 @@ func NewDiT(b kernels.Backend, w *weights.Set, c weights.DiTConfig, act kernels.
 	if l.err != nil {
 		return nil, fmt.Errorf("wan: transformer: %w", l.err)
 	}
-	if err := m.lay(); err != nil {
-		return nil, fmt.Errorf("wan: transformer: work space: %w", err)
-	}
 	return m, nil
+}
+
+// Lay takes the work space for a size. What was laid out before, caches and texts included, must not be used any more.
+func (m *DiT) Lay(o DiTLayout) error {
+	if err := m.size(o); err != nil {
+		return err
+	}
+	if err := m.lay(); err != nil {
+		return fmt.Errorf("wan: transformer: work space: %w", err)
+	}
+	return nil
+}
+
+// LayLike shares the layout and the work space of another transformer of the same shape on the same backend. They take turns, a chunk each.
+func (m *DiT) LayLike(o *DiT) error {
+	if m.backend != o.backend || m.cfg != o.cfg || m.act != o.act {
+		return fmt.Errorf("%w: transformers of different shapes share no work space", ErrConfig)
+	}
+	m.chunk, m.window, m.rows, m.columns, m.tokens = o.chunk, o.window, o.rows, o.columns, o.tokens
+	m.still, m.zero, m.work = o.still, o.zero, o.work
+	return nil
+}
+
+// size settles the sizes of a layout.
+func (m *DiT) size(o DiTLayout) error {
+	window := o.Window
+	if window == 0 {
+		window = max(m.cfg.Local, 0)
+	}
+	switch {
+	case o.Height < patch || o.Width < patch || o.Height%patch != 0 || o.Width%patch != 0:
+		return fmt.Errorf("%w: latents of %dx%d", ErrConfig, o.Width, o.Height)
+	case o.Chunk < 1 || window > 0 && m.sink+o.Chunk > window:
+		return fmt.Errorf("%w: chunks of %d in a window of %d with %d that stay", ErrConfig, o.Chunk, window, m.sink)
+	}
+	if window == 0 {
+		window = o.Chunk
+	}
+	m.chunk, m.window, m.rows, m.columns = o.Chunk, window, o.Height/patch, o.Width/patch
+	m.tokens = m.chunk * m.rows * m.columns
+	return nil
 }
 
 // patches reads the patch embedding [dim, channels, 1, 2, 2] as matrices over tokens, whose channels come last: (row, column, channel).
@@ -135,6 +187,8 @@ func (m *DiT) lay() error {
 			w.scale, w.shift = append(w.scale, take(m.act, n, c.Dim)), append(w.shift, take(m.act, n, c.Dim))
 		}
 	}
+	w.latents, w.flow = take(kernels.F32, n, c.Out*patch*patch), take(kernels.F32, n, c.Out*patch*patch)
+	w.text = textWork{features: take(m.act, c.TextLen, c.TextDim), hidden: take(m.act, c.TextLen, c.Dim), context: take(m.act, c.TextLen, c.Dim), raw: take(m.act, c.TextLen, c.Dim)}
 	m.still, m.zero = take(kernels.F32, max(n, c.TextLen), kernels.HeadDim/2, 2), take(kernels.I32, 4)
 	if err != nil {
 		return err
@@ -157,30 +211,54 @@ type Text struct{ layers []keysValues }
 
 type keysValues struct{ k, v kernels.Tensor }
 
-// NewText reads a text encoder's features [text length, text width] into keys and values.
+// NewText reads a text encoder's features [text length, text width] into new keys and values.
 func (m *DiT) NewText(features []float32) (*Text, error) {
-	c := m.cfg
-	if len(features) != c.TextLen*c.TextDim {
-		return nil, fmt.Errorf("%w: %d numbers of text, want %dx%d", ErrInput, len(features), c.TextLen, c.TextDim)
+	t, err := m.EmptyText()
+	if err != nil {
+		return nil, err
 	}
-	r := &runner{backend: m.backend}
-	x := r.fresh(m.act, features, c.TextLen, c.TextDim)
-	hidden, ctx, raw := r.fresh(m.act, nil, c.TextLen, c.Dim), r.fresh(m.act, nil, c.TextLen, c.Dim), r.fresh(m.act, nil, c.TextLen, c.Dim)
-	r.run(kernels.Gemm{A: x, B: m.text1.w, Bias: m.text1.b, F: kernels.GELU, D: hidden})
-	r.run(kernels.Gemm{A: hidden, B: m.text2.w, Bias: m.text2.b, D: ctx})
-	t := &Text{}
-	for i := range m.blocks {
-		b := &m.blocks[i]
-		kv := keysValues{k: r.fresh(m.act, nil, c.TextLen, c.Dim), v: r.fresh(m.act, nil, c.TextLen, c.Dim)}
-		r.run(kernels.Gemm{A: ctx, B: b.crossK.w, Bias: b.crossK.b, D: raw})
-		m.normOnly(r, raw, b.crossNormK, kv.k)
-		r.run(kernels.Gemm{A: ctx, B: b.crossV.w, Bias: b.crossV.b, D: kv.v})
-		t.layers = append(t.layers, kv)
+	return t, m.FillText(t, features)
+}
+
+// EmptyText takes the memory of a text that FillText fills, as often as the prompt changes.
+func (m *DiT) EmptyText() (*Text, error) {
+	c, r, t := m.cfg, &runner{backend: m.backend}, &Text{}
+	for range m.blocks {
+		t.layers = append(t.layers, keysValues{k: r.fresh(m.act, nil, c.TextLen, c.Dim), v: r.fresh(m.act, nil, c.TextLen, c.Dim)})
 	}
 	if r.err != nil {
 		return nil, fmt.Errorf("wan: text: %w", r.err)
 	}
 	return t, nil
+}
+
+// TextBytes is the memory of a text.
+func (m *DiT) TextBytes() int64 {
+	return int64(2*m.cfg.Layers) * int64(m.cfg.TextLen*m.cfg.Dim*m.act.Bytes())
+}
+
+// FillText reads features into the keys and values of a text. Features of fewer tokens than the text length are followed by zeros.
+func (m *DiT) FillText(t *Text, features []float32) error {
+	c, w := m.cfg, m.work.text
+	if len(features) > c.TextLen*c.TextDim || len(features)%c.TextDim != 0 || len(features) == 0 {
+		return fmt.Errorf("%w: %d numbers of text, want at most %dx%d", ErrInput, len(features), c.TextLen, c.TextDim)
+	}
+	padded := make([]float32, c.TextLen*c.TextDim)
+	copy(padded, features)
+	r := &runner{backend: m.backend}
+	r.write(w.features, padded)
+	r.run(kernels.Gemm{A: w.features, B: m.text1.w, Bias: m.text1.b, F: kernels.GELU, D: w.hidden})
+	r.run(kernels.Gemm{A: w.hidden, B: m.text2.w, Bias: m.text2.b, D: w.context})
+	for i := range m.blocks {
+		b, kv := &m.blocks[i], t.layers[i]
+		r.run(kernels.Gemm{A: w.context, B: b.crossK.w, Bias: b.crossK.b, D: w.raw})
+		m.normOnly(r, w.raw, b.crossNormK, kv.k)
+		r.run(kernels.Gemm{A: w.context, B: b.crossV.w, Bias: b.crossV.b, D: kv.v})
+	}
+	if r.err != nil {
+		return fmt.Errorf("wan: text: %w", r.err)
+	}
+	return nil
 }
 
 // fresh makes a tensor of numbers, or of zeros.

@@ -16,12 +16,16 @@ type Cache struct {
 	keys           int
 }
 
-// NewCache begins a session.
+// NewCache begins a session. A whole video that is made at once keeps nothing from layer to layer, so its layers share one pair of keys and values.
 func (m *DiT) NewCache() (*Cache, error) {
 	r := &runner{backend: m.backend}
 	c := &Cache{}
 	slots := m.window * m.rows * m.columns
-	for range m.cfg.Layers {
+	for i := range m.cfg.Layers {
+		if i > 0 && m.atOnce() {
+			c.layers = append(c.layers, c.layers[0])
+			continue
+		}
 		c.layers = append(c.layers, keysValues{k: r.fresh(m.act, nil, slots, m.cfg.Dim), v: r.fresh(m.act, nil, slots, m.cfg.Dim)})
 	}
 	if r.err != nil {
@@ -30,12 +34,22 @@ func (m *DiT) NewCache() (*Cache, error) {
 	return c, nil
 }
 
+// atOnce says that the window holds nothing but the present chunk.
+func (m *DiT) atOnce() bool { return m.window == m.chunk }
+
+// restart makes a cache that of a new session.
+func (c *Cache) restart() { c.frames, c.stored, c.keys = 0, 0, 0 }
+
 // Frames is how many latent frames are done.
 func (c *Cache) Frames() int64 { return c.frames }
 
 // CacheBytes is the memory of a session's keys and values.
 func (m *DiT) CacheBytes() int64 {
-	return int64(2*m.cfg.Layers) * int64(m.window*m.rows*m.columns*m.cfg.Dim*m.act.Bytes())
+	pairs := m.cfg.Layers
+	if m.atOnce() {
+		pairs = 1
+	}
+	return int64(2*pairs) * int64(m.window*m.rows*m.columns*m.cfg.Dim*m.act.Bytes())
 }
 
 // ring says where the keys of a chunk go that begins when so many frames are stored: the window fills up once, and from then on the oldest frames
@@ -135,6 +149,8 @@ type step struct {
 	at    int // which of the times
 	// onlyKeys ends the pass where the last layer's keys and values are written.
 	onlyKeys bool
+	// between is walker's.
+	between func() error
 }
 
 // rotate norms queries or keys and turns them by their places.
@@ -149,10 +165,15 @@ func (s *step) rotate(x, weight, y kernels.Tensor, ring bool) {
 //	latents, base, out [tokens, 4 * Z] f32, tokens as CutPatches makes them; base and out may be latents   gate [4 * Z] f32
 func (m *DiT) Step(cache *Cache, text *Text, times *Times, at int, latents, gate, base, out kernels.Tensor) error {
 	s := &step{runner: runner{backend: m.backend}, dit: m, cache: cache, text: text, times: times, at: at}
+	return s.predict(latents, gate, base, out)
+}
+
+// predict is Step.
+func (s *step) predict(latents, gate, base, out kernels.Tensor) error {
+	m, w := s.dit, s.dit.work
 	s.section(func() {
 		m.through(s, latents)
-		w := m.work
-		s.run(kernels.LayerNorm{X: w.x, Y: w.a, Gain: times.headPart(at, 1), Shift: times.headPart(at, 0), PlusOne: true, Eps: layerNormEps})
+		s.run(kernels.LayerNorm{X: w.x, Y: w.a, Gain: s.times.headPart(s.at, 1), Shift: s.times.headPart(s.at, 0), PlusOne: true, Eps: layerNormEps})
 		s.run(kernels.Gemm{A: w.a, B: m.head.w, Bias: m.head.b, Gate: gate, Residual: base, D: out})
 	})
 	if s.err != nil {
@@ -189,5 +210,8 @@ func (m *DiT) through(s *step, latents kernels.Tensor) {
 	}
 	for i := range m.blocks {
 		m.blocks[i].run(s, i)
+		if s.between != nil && s.err == nil {
+			s.err = s.between()
+		}
 	}
 }

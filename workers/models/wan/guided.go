@@ -18,52 +18,86 @@ type Guide struct {
 // them, and are changed in place. report is called after each step with the number of steps done. When ctx ends between two steps, Walk
 // stops with its cause.
 func (m *DiT) Walk(ctx context.Context, cache *Cache, s Solver, g Guide, latents []float32, report func(done int)) error {
-	width := m.cfg.Out * patch * patch
-	if len(latents) != m.tokens*width || g.Text == nil {
-		return fmt.Errorf("%w: %d numbers of latents", ErrInput, len(latents))
+	times, err := m.NewTimes(s.Times())
+	if err != nil {
+		return err
 	}
-	r := &runner{backend: m.backend}
-	x, out := r.fresh(kernels.F32, nil, m.tokens, width), r.fresh(kernels.F32, nil, m.tokens, width)
-	if r.err != nil {
-		return fmt.Errorf("wan: walk: %w", r.err)
+	return walk(ctx, s, func(int) (walker, error) { return walker{dit: m, cache: cache, times: times, guide: g}, nil }, latents, report)
+}
+
+// walker is one transformer on its way, and what leads it.
+type walker struct {
+	dit   *DiT
+	cache *Cache
+	times *Times
+	guide Guide
+	// between, where set, is called after each layer of a pass, which its error ends.
+	between func() error
+}
+
+// between waits for the layer, so that a pass whose context ends does not go on to its end: one of a whole video may take half a minute.
+func (m *DiT) between(ctx context.Context, moved func()) func() error {
+	flag := make([]byte, m.zero.Span())
+	return func() error {
+		if err := m.backend.Read(flag, m.zero); err != nil {
+			return err
+		}
+		moved()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return nil
 	}
-	for done := 1; ; done++ {
-		at, ok := s.Time()
-		if !ok {
+}
+
+// walk asks for the transformer of each step.
+func walk(ctx context.Context, s Solver, of func(step int) (walker, error), latents []float32, report func(done int)) error {
+	for step := 0; ; step++ {
+		if _, ok := s.Time(); !ok {
 			return nil
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		times, err := m.NewTimes([]float64{at})
+		w, err := of(step)
 		if err != nil {
 			return err
 		}
-		if err := m.backend.Write(x, encode(kernels.F32, latents)); err != nil {
-			return fmt.Errorf("wan: walk: %w", err)
-		}
-		flow, err := m.flow(cache, g.Text, times, x, out)
+		flow, err := w.flow(step, latents)
 		if err != nil {
 			return err
-		}
-		if g.Against != nil {
-			away, err := m.flow(cache, g.Against, times, x, out)
-			if err != nil {
-				return err
-			}
-			for i, a := range away {
-				flow[i] = a + float32(g.Scale)*(flow[i]-a)
-			}
 		}
 		s.Next(latents, flow)
-		report(done)
+		report(step + 1)
 	}
 }
 
-// flow is what the network predicts with a text.
-func (m *DiT) flow(cache *Cache, text *Text, times *Times, x, out kernels.Tensor) ([]float32, error) {
-	if err := m.Step(cache, text, times, 0, x, kernels.Tensor{}, kernels.Tensor{}, out); err != nil {
+// flow is what the network predicts at a step, led by one text and away from another.
+func (w walker) flow(step int, latents []float32) ([]float32, error) {
+	m, g := w.dit, w.guide
+	if len(latents) != m.tokens*m.cfg.Out*patch*patch || g.Text == nil {
+		return nil, fmt.Errorf("%w: %d numbers of latents", ErrInput, len(latents))
+	}
+	if err := m.backend.Write(m.work.latents, encode(kernels.F32, latents)); err != nil {
+		return nil, fmt.Errorf("wan: walk: %w", err)
+	}
+	flow, err := w.towards(g.Text, step)
+	if err != nil || g.Against == nil {
+		return flow, err
+	}
+	away, err := w.towards(g.Against, step)
+	for i, a := range away {
+		flow[i] = a + float32(g.Scale)*(flow[i]-a)
+	}
+	return flow, err
+}
+
+// towards is what the network predicts with a text.
+func (w walker) towards(text *Text, at int) ([]float32, error) {
+	m := w.dit
+	s := &step{runner: runner{backend: m.backend}, dit: m, cache: w.cache, text: text, times: w.times, at: at, between: w.between}
+	if err := s.predict(m.work.latents, kernels.Tensor{}, kernels.Tensor{}, m.work.flow); err != nil {
 		return nil, err
 	}
-	return read(m.backend, out)
+	return read(m.backend, m.work.flow)
 }

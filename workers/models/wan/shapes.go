@@ -43,7 +43,7 @@ const (
 )
 
 // checkDiT fails with ErrConfig for a transformer that the operations cannot do.
-func checkDiT(c weights.DiTConfig, chunk int) error {
+func checkDiT(c weights.DiTConfig) error {
 	multiple := func(n int) bool { return n >= modelStep && n%modelStep == 0 }
 	switch {
 	case c.Heads < 1 || c.Dim != c.Heads*kernels.HeadDim:
@@ -54,8 +54,6 @@ func checkDiT(c weights.DiTConfig, chunk int) error {
 		return fmt.Errorf("%w: widths %d, %d and %d are no multiples of %d", ErrConfig, c.FFN, c.TextDim, c.Freq, modelStep)
 	case c.Image > 0 || c.Control == weights.Action:
 		return fmt.Errorf("%w: a picture's features in cross-attention and one-hot actions are not known yet", ErrConfig)
-	case chunk < 1 || c.Local > 0 && max(c.Sink, 0)+chunk > c.Local:
-		return fmt.Errorf("%w: chunks of %d in a window of %d with %d that stay", ErrConfig, chunk, c.Local, c.Sink)
 	}
 	return nil
 }

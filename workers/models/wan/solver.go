@@ -9,6 +9,8 @@ import (
 type Solver interface {
 	// Time is what the network calls the present noise level; false when the latents are done.
 	Time() (time float64, ok bool)
+	// Times are all that Time will answer, in order.
+	Times() []float64
 	// Next takes the flow at the present latents and level, and changes the latents in place to the next level.
 	Next(latents, flow []float32)
 }
@@ -53,6 +55,23 @@ func (e *euler) Time() (float64, bool) {
 	return e.sigmas[e.at] * timesPerSigma, e.at+1 < len(e.sigmas)
 }
 
+func (e *euler) Times() []float64 {
+	return timesOf(&euler{sigmas: e.sigmas}, func(x *euler) { x.at++ })
+}
+
+// timesOf walks a solver from its beginning without any latents.
+func timesOf[S Solver](s S, next func(S)) []float64 {
+	var all []float64
+	for {
+		t, ok := s.Time()
+		if !ok {
+			return all
+		}
+		all = append(all, t)
+		next(s)
+	}
+}
+
 func (e *euler) Next(latents, flow []float32) {
 	step := e.sigmas[e.at+1] - e.sigmas[e.at]
 	for i, f := range flow {
@@ -80,6 +99,10 @@ func NewUniPC(sigmas []float64) (Solver, error) {
 
 func (u *unipc) Time() (float64, bool) {
 	return math.Trunc(u.sigmas[u.at] * timesPerSigma), u.at+1 < len(u.sigmas)
+}
+
+func (u *unipc) Times() []float64 {
+	return timesOf(&unipc{sigmas: u.sigmas}, func(x *unipc) { x.at++ })
 }
 
 // logSNR is half of the logarithm of the ratio of signal to noise.

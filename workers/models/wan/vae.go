@@ -29,7 +29,7 @@ type VAEState struct {
 // lay plans the work for chunks whose first has `first` frames and whose later ones have `later`, of h x w x c, and takes the memory.
 func (m *half) lay(first, later, h, w, c int) error {
 	var made kernels.Tensor
-	m.work = &vaeWork{}
+	m.work, m.caches = &vaeWork{}, nil
 	for i, frames := range []int{first, later} {
 		p := m.pass(&VAEState{caches: m.caches, chunks: int64(i)})
 		p.plan, p.caches = true, &m.caches
@@ -91,6 +91,17 @@ func (m *half) NewState() (*VAEState, error) {
 		}
 	}
 	return s, nil
+}
+
+// restart makes a state that of a new session.
+func (m *half) restart(s *VAEState) error {
+	s.chunks = 0
+	for _, c := range s.caches {
+		if err := kernels.Zero(m.backend, c); err != nil {
+			return fmt.Errorf("wan: VAE state: %w", err)
+		}
+	}
+	return nil
 }
 
 // StateBytes is the memory of a session's state.

@@ -15,21 +15,36 @@ type Decoder struct {
 	latents       int // of a chunk, at most
 }
 
-// NewDecoder reads a decoder for latents of height x width in chunks of so many frames. The type of activations is f32 or bf16.
+// NewDecoder reads a decoder and lays it out for latents of height x width in chunks of so many frames. The type of activations is f32 or bf16.
 func NewDecoder(b kernels.Backend, w *weights.Set, c weights.VAEConfig, act kernels.DType, latents, height, width int) (*Decoder, error) {
+	d, err := ReadDecoder(b, w, c, act)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.Lay(latents, height, width)
+}
+
+// ReadDecoder reads a decoder. It can do nothing before Lay.
+func ReadDecoder(b kernels.Backend, w *weights.Set, c weights.VAEConfig, act kernels.DType) (*Decoder, error) {
 	if err := errorsFirst(checkVAE(c), checkType(act)); err != nil {
 		return nil, err
 	}
-	if latents < 1 || height < 1 || width < 1 || height*width%16 != 0 {
-		return nil, fmt.Errorf("%w: %d latents of %dx%d", ErrConfig, latents, width, height)
-	}
 	l := &loader{backend: b, weights: w, act: act}
-	d := &Decoder{half: half{backend: b, act: act}, cfg: c, height: height, width: width, latents: latents}
+	d := &Decoder{half: half{backend: b, act: act}, cfg: c}
 	d.layers = l.decoder(c)
 	if l.err != nil {
 		return nil, fmt.Errorf("wan: decoder: %w", l.err)
 	}
-	return d, d.lay(latents, latents, height, width, c.Z)
+	return d, nil
+}
+
+// Lay takes the work space for a size. States of another size must not be used any more.
+func (d *Decoder) Lay(latents, height, width int) error {
+	if latents < 1 || height < 1 || width < 1 || height*width%16 != 0 {
+		return fmt.Errorf("%w: %d latents of %dx%d", ErrConfig, latents, width, height)
+	}
+	d.height, d.width, d.latents = height, width, latents
+	return d.lay(latents, latents, height, width, d.cfg.Z)
 }
 
 // decoder lists the layers. The latents' mean and deviation ride in the first convolution.

@@ -15,22 +15,37 @@ type Encoder struct {
 	frames        int // of a chunk, at most
 }
 
-// NewEncoder reads an encoder for frames of height x width in chunks of so many latent frames.
+// NewEncoder reads an encoder and lays it out for frames of height x width in chunks of so many latent frames.
 func NewEncoder(b kernels.Backend, w *weights.Set, c weights.VAEConfig, act kernels.DType, latents, height, width int) (*Encoder, error) {
+	e, err := ReadEncoder(b, w, c, act)
+	if err != nil {
+		return nil, err
+	}
+	return e, e.Lay(latents, height, width)
+}
+
+// ReadEncoder reads an encoder. It can do nothing before Lay.
+func ReadEncoder(b kernels.Backend, w *weights.Set, c weights.VAEConfig, act kernels.DType) (*Encoder, error) {
 	if err := errorsFirst(checkVAE(c), checkType(act)); err != nil {
 		return nil, err
 	}
-	stride, frames := Stride(c), Frames(c)
-	if latents < 1 || height < stride || width < stride || height%stride != 0 || width%stride != 0 || height/stride*(width/stride)%16 != 0 {
-		return nil, fmt.Errorf("%w: %d latents of %dx%d", ErrConfig, latents, width, height)
-	}
 	l := &loader{backend: b, weights: w, act: act}
-	e := &Encoder{half: half{backend: b, act: act}, cfg: c, height: height, width: width, frames: frames * latents}
+	e := &Encoder{half: half{backend: b, act: act}, cfg: c}
 	e.layers = l.encoder(c)
 	if l.err != nil {
 		return nil, fmt.Errorf("wan: encoder: %w", l.err)
 	}
-	return e, e.lay(1+frames*(latents-1), frames*latents, height, width, channelStep)
+	return e, nil
+}
+
+// Lay takes the work space for a size. States of another size must not be used any more.
+func (e *Encoder) Lay(latents, height, width int) error {
+	stride, frames := Stride(e.cfg), Frames(e.cfg)
+	if latents < 1 || height < stride || width < stride || height%stride != 0 || width%stride != 0 || height/stride*(width/stride)%16 != 0 {
+		return fmt.Errorf("%w: %d latents of %dx%d", ErrConfig, latents, width, height)
+	}
+	e.height, e.width, e.frames = height, width, frames*latents
+	return e.lay(1+frames*(latents-1), frames*latents, height, width, channelStep)
 }
 
 // encoder lists the layers. What normalises the latents rides in the last convolution, which makes their means only.

@@ -88,7 +88,7 @@ func zeros(b kernels.Backend, t kernels.DType, shape ...int) (kernels.Tensor, er
 	if err != nil {
 		return kernels.Tensor{}, err
 	}
-	return x, b.Write(x, make([]byte, x.Span()))
+	return x, kernels.Zero(b, x)
 }
 
 // encode rounds numbers to a type's bytes.

@@ -3,6 +3,7 @@ package wan
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"telefuser/workers/kernels"
 	"telefuser/workers/models/weights"
@@ -17,6 +18,8 @@ type WorldConfig struct {
 	Width, Height, Chunk int
 	// Sigmas are the noise levels of a chunk's steps, Times what the network calls them; nil: 1000 times the level.
 	Sigmas, Times []float64
+	// Window is how many latent frames a cache holds that grows with the video; 0: what the transformer's configuration says.
+	Window int
 	// Settle is after how many latent frames the condition stays the same.
 	Settle int
 	// Tilt is the pitch of the first frame's camera, Scale the length of a chunk's longest move.
@@ -45,6 +48,9 @@ type World struct {
 	prompts       []float32 // the table in place of a text encoder
 	texts         map[int]*Text
 	height, width int // of latents
+
+	mu      sync.Mutex
+	dropped []*Video
 }
 
 // NewWorld reads a world model.
@@ -62,7 +68,10 @@ func NewWorld(b WorldBackends, vae, dit *weights.Set, c WorldConfig) (*World, er
 	if w.encoder, err = NewEncoder(b.Encode, vae, c.VAE, c.Type, c.Chunk, c.Height, c.Width); err != nil {
 		return nil, err
 	}
-	if w.dit, err = NewDiT(b.Denoise, dit, c.DiT, c.Type, c.Chunk, w.height, w.width); err != nil {
+	if w.dit, err = ReadDiT(b.Denoise, dit, c.DiT, c.Type); err != nil {
+		return nil, err
+	}
+	if err = w.dit.Lay(DiTLayout{Chunk: c.Chunk, Height: w.height, Width: w.width, Window: c.Window}); err != nil {
 		return nil, err
 	}
 	if w.sampler, err = NewDistilled(w.dit, c.Sigmas, c.Times); err != nil {
@@ -98,22 +107,95 @@ func (w *World) Prompt(row int) (*Text, error) {
 // Video is one session of a world model: what its parts remember between chunks.
 type Video struct {
 	conditions *Conditioner
+	given      *VAEState // of the encoder
 	cache      *Cache
 	frames     *VAEState
+	text       *Text // of a prompt, where the model has no table
 }
 
-// NewVideo begins with a picture, rows of RGB in -1..1 of the model's size; nil is grey.
-func (w *World) NewVideo(picture []float32) (*Video, error) {
+// Reserve takes the memory of so many videos now, so that those who begin later take none.
+func (w *World) Reserve(videos int) error {
+	for range videos {
+		v, err := w.freshVideo()
+		if err != nil {
+			return err
+		}
+		w.Drop(v)
+	}
+	return nil
+}
+
+// freshVideo takes the memory of a video.
+func (w *World) freshVideo() (*Video, error) {
 	v := &Video{}
 	var err error
-	if v.conditions, err = NewConditioner(w.encoder, w.cfg.Chunk, w.cfg.Settle, picture); err != nil {
+	if v.given, err = w.encoder.NewState(); err != nil {
 		return nil, err
 	}
 	if v.cache, err = w.dit.NewCache(); err != nil {
 		return nil, err
 	}
-	v.frames, err = w.decoder.NewState()
+	if v.frames, err = w.decoder.NewState(); err != nil {
+		return nil, err
+	}
+	if w.cfg.DiT.Prompts == 0 {
+		v.text, err = w.dit.EmptyText()
+	}
 	return v, err
+}
+
+// NewVideo begins with a picture, rows of RGB in -1..1 of the model's size; nil is grey. It takes memory only where no video was dropped or reserved.
+func (w *World) NewVideo(picture []float32) (*Video, error) {
+	v, err := w.again()
+	if v == nil && err == nil {
+		v, err = w.freshVideo()
+	}
+	if err != nil {
+		return nil, err
+	}
+	v.conditions, err = newConditioner(w.encoder, v.given, w.cfg.Chunk, w.cfg.Settle, picture)
+	return v, err
+}
+
+// again makes a dropped video new; nil where there is none.
+func (w *World) again() (*Video, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.dropped) == 0 {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	v := w.dropped[len(w.dropped)-1]
+	w.dropped = w.dropped[:len(w.dropped)-1]
+	v.cache.restart()
+	if err := w.encoder.restart(v.given); err != nil {
+		return nil, err
+	}
+	return v, w.decoder.restart(v.frames)
+}
+
+// Drop ends a video. No part may still work for it; its memory goes to the next one.
+func (w *World) Drop(v *Video) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v.conditions = nil
+	w.dropped = append(w.dropped, v)
+}
+
+// Lead reads a text encoder's features into what leads a video. It belongs to the denoising part. The video has one text: what it answered before
+// says the same from then on.
+func (w *World) Lead(v *Video, features []float32) (*Text, error) {
+	if v.text == nil {
+		return nil, fmt.Errorf("%w: the model has a table of texts", ErrInput)
+	}
+	return v.text, w.dit.FillText(v.text, features)
+}
+
+// Capacity is how many latent frames a video may have; 0: no end.
+func (w *World) Capacity() int64 {
+	if w.cfg.DiT.Local > 0 {
+		return 0
+	}
+	return int64(w.dit.window)
 }
 
 // Condition is the first part of a chunk: the tokens of what is given. It needs no controls, so it may run ahead.
@@ -156,5 +238,9 @@ func (w *World) Frames(v *Video, latents []float32) ([]byte, error) {
 
 // SessionBytes is the memory that a video takes beside the model's own.
 func (w *World) SessionBytes() int64 {
-	return w.encoder.StateBytes() + w.decoder.StateBytes() + w.dit.CacheBytes()
+	bytes := w.encoder.StateBytes() + w.decoder.StateBytes() + w.dit.CacheBytes()
+	if w.cfg.DiT.Prompts == 0 {
+		bytes += w.dit.TextBytes()
+	}
+	return bytes
 }

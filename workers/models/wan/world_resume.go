@@ -19,8 +19,11 @@ type Kept struct {
 // Window says which chunks a video of so many chunks needs to go on: the first ones that stay and the last ones, oldest first.
 func (w *World) Window(chunks int64) []int64 {
 	c := w.cfg
-	stay := int64((max(c.DiT.Sink, 0) + c.Chunk - 1) / c.Chunk)
-	recent := int64(c.DiT.Local/c.Chunk) - stay - 1
+	chunk, sink := int64(c.Chunk), int64(max(c.DiT.Sink, 0))
+	stay, recent := (sink+chunk-1)/chunk, chunks
+	if c.DiT.Local > 0 {
+		recent = (int64(c.DiT.Local) - sink - 1) / chunk // those that the window holds beside the one that is made, rounded up
+	}
 	var all []int64
 	for i := range min(stay, chunks) {
 		all = append(all, i)
@@ -74,13 +77,13 @@ func (w *World) ResumeKeys(ctx context.Context, v *Video, text *Text, kept []Kep
 	return nil
 }
 
-// ResumeFrames decodes the kept chunks again, for what the decoder remembers of them, and answers the frames of the last one.
-func (w *World) ResumeFrames(ctx context.Context, v *Video, kept []Kept) (last []float32, err error) {
+// ResumeFrames decodes the kept chunks again, for what the decoder remembers of them, and answers the planes of the last one.
+func (w *World) ResumeFrames(ctx context.Context, v *Video, kept []Kept) (last []byte, err error) {
 	for _, k := range kept {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if last, err = w.Decode(v, k.Latents); err != nil {
+		if last, err = w.Frames(v, k.Latents); err != nil {
 			return nil, err
 		}
 	}

@@ -9,15 +9,13 @@ import (
 	"telefuser/workers/stage"
 )
 
-// encodeTiny makes the condition of a chunk.
-func encodeTiny(_ context.Context, _ stage.Invocation, r tinyRequest) (tinyCondition, error) {
-	started := time.Now()
+// encodeWorld makes the condition of a chunk.
+func encodeWorld(_ context.Context, _ stage.Invocation, r worldRequest) (c worldCondition, err error) {
 	s := r.session
-	var c tinyCondition
 	if !s.needs(r.index) {
 		return c, nil
 	}
-	var err error
+	started := time.Now()
 	if s.made > 0 && !s.conditioned {
 		if c.kept, err = s.model.ResumeConditions(s.video, s.resumed, s.made); err != nil {
 			return c, err
@@ -29,42 +27,47 @@ func encodeTiny(_ context.Context, _ stage.Invocation, r tinyRequest) (tinyCondi
 	return c, err
 }
 
-// denoiseTiny moves the camera and makes the chunk's latents.
-func denoiseTiny(ctx context.Context, _ stage.Invocation, c tinyCondition, w tinyWish) (tinyLatent, error) {
+// denoiseWorld moves the camera and makes the chunk's latents.
+func denoiseWorld(ctx context.Context, _ stage.Invocation, c worldCondition, w worldWish) (worldLatent, error) {
 	started := time.Now()
 	s := w.session
-	l := tinyLatent{tinyWish: w, encode: c.nanos, row: s.row}
+	l := worldLatent{worldWish: w, encode: c.nanos}
 	if err := s.steer(w.steering); err != nil {
 		return l, err
 	}
-	l.row = s.row
-	text, err := s.model.Prompt(s.row)
-	if err != nil {
+	l.prompt = s.prompt
+	if err := s.denoise(ctx, c, &l); err != nil {
 		return l, err
-	}
-	if c.tokens != nil {
-		if c.kept != nil {
-			if err := s.model.ResumeKeys(ctx, s.video, text, s.resumed, c.kept, s.made); err != nil {
-				return l, err
-			}
-		}
-		l.snapshot = s.camera.Next(chunkLatents)
-		if l.latents, err = s.model.Denoise(ctx, s.video, text, c.tokens, l.snapshot, wan.SeededNoise(s.seed, s.chunk)); err != nil {
-			return l, err
-		}
-		l.number = s.chunk
-		s.chunk++
 	}
 	l.applied = Applied{ControlIDs: w.ids, Keys: s.camera.Keys(), Pose: s.camera.Pose()}
-	if l.camera, err = s.camera.Store(); err != nil {
-		return l, err
-	}
+	var err error
+	l.camera, err = s.camera.Store()
 	l.denoise = time.Since(started).Nanoseconds()
-	return l, nil
+	return l, err
+}
+
+// denoise makes a chunk's latents, where it needs any.
+func (s *worldSession) denoise(ctx context.Context, c worldCondition, l *worldLatent) error {
+	text, err := s.text()
+	if err != nil || c.tokens == nil {
+		return err
+	}
+	if c.kept != nil {
+		if err := s.model.ResumeKeys(ctx, s.video, text, s.resumed, c.kept, s.made); err != nil {
+			return err
+		}
+	}
+	l.snapshot = s.camera.Next(s.kind.latents)
+	if l.latents, err = s.model.Denoise(ctx, s.video, text, c.tokens, l.snapshot, wan.SeededNoise(s.seed, s.chunk)); err != nil {
+		return err
+	}
+	l.number = s.chunk
+	s.chunk++
+	return nil
 }
 
 // steer does what the controls say that have come since the last chunk. A bounded request has none.
-func (s *tinySession) steer(c steering) error {
+func (s *worldSession) steer(c steering) error {
 	if !s.live {
 		return nil
 	}
@@ -79,13 +82,13 @@ func (s *tinySession) steer(c steering) error {
 		err = s.camera.Follow(c.path)
 	}
 	if c.prompt != nil {
-		s.row = tinyBiome(*c.prompt)
+		s.prompt = *c.prompt
 	}
 	return err
 }
 
-// decodeTiny makes the chunk's frames.
-func decodeTiny(ctx context.Context, _ stage.Invocation, l tinyLatent) (Chunk, error) {
+// decodeWorld makes the chunk's frames.
+func decodeWorld(ctx context.Context, _ stage.Invocation, l worldLatent) (Chunk, error) {
 	started := time.Now()
 	s := l.session
 	if s.made > 0 && !s.revived {
@@ -94,11 +97,11 @@ func decodeTiny(ctx context.Context, _ stage.Invocation, l tinyLatent) (Chunk, e
 		}
 	}
 	if l.latents != nil {
-		rgb, err := s.model.Decode(s.video, l.latents)
+		planes, err := s.model.Frames(s.video, l.latents)
 		if err != nil {
 			return Chunk{}, err
 		}
-		s.pending = append(s.pending, tinyFrames(rgb)...)
+		s.pending = append(s.pending, framesOf(planes, s.kind.width(), s.kind.height())...)
 		s.keep(l)
 	}
 	frames := s.pending[:l.frames:l.frames]
@@ -114,27 +117,13 @@ func decodeTiny(ctx context.Context, _ stage.Invocation, l tinyLatent) (Chunk, e
 }
 
 // revive decodes the chunks that the video goes on from once more; what was not given of the last one waits first.
-func (s *tinySession) revive(ctx context.Context) error {
+func (s *worldSession) revive(ctx context.Context) error {
 	last, err := s.model.ResumeFrames(ctx, s.video, s.resumed)
 	if err != nil {
 		return err
 	}
-	frames := tinyFrames(last)
+	frames := framesOf(last, s.kind.width(), s.kind.height())
 	s.pending = append(s.pending, frames[max(len(frames)-s.spare, 0):]...)
 	s.revived = true
 	return nil
-}
-
-// tinyFrames turns rows of RGB in -1..1 into frames.
-func tinyFrames(rgb []float32) []media.Frame {
-	const one = tinyWidth * tinyHeight * 3
-	var frames []media.Frame
-	for ; len(rgb) >= one; rgb = rgb[one:] {
-		img := media.Image{Width: tinyWidth, Height: tinyHeight, RGB: make([]byte, one)}
-		for i, v := range rgb[:one] {
-			img.RGB[i] = toByte(v)
-		}
-		frames = append(frames, media.FromRGB(img))
-	}
-	return frames
 }

@@ -1,6 +1,40 @@
 package pipeline
 
-import "telefuser/workers/contract"
+import (
+	"telefuser/workers/contract"
+	"telefuser/workers/models/wan"
+	"telefuser/workers/models/weights"
+	"telefuser/workers/models/world"
+)
+
+// The pictures of tiny-world.
+const (
+	tinyName   = "tiny-world"
+	tinyWidth  = 160
+	tinyHeight = 96
+	tinyFPS    = 16
+)
+
+// tinyKind is a small world model of our own.
+func tinyKind() worldKind {
+	const shift, steps = 5, 4
+	return worldKind{
+		contract: tinyContract(),
+		shape: modelShape{
+			name: tinyName, folders: []string{tinyName}, transformers: []weights.Part{weights.PartDiT}, dit: weights.TinyDiT(), vae: weights.TinyVAE(),
+		},
+		steps: tinySteps(), latents: chunkLatents, schedule: func() (sigmas, times []float64, err error) { return wan.Sigmas(shift, steps), nil, nil }, settle: 8,
+		words: tinyWords(), draws: true, tours: true, keeps: true,
+	}
+}
+
+// tinySteps are the camera's: a degree of yaw and half a degree of pitch a frame, within the pitch that the model was trained on.
+func tinySteps() world.Steps {
+	return world.Steps{
+		Move: 0.10, Lateral: 0.10, Yaw: 1 * world.Degree, Pitch: 0.5 * world.Degree,
+		Tilt: -0.12, PitchMin: -31 * world.Degree, PitchMax: 17 * world.Degree,
+	}
+}
 
 // tinyContract is what tiny-world accepts.
 func tinyContract() contract.Contract {
