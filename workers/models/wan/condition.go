@@ -1,6 +1,10 @@
 package wan
 
-import "fmt"
+import (
+	"fmt"
+
+	"telefuser/workers/models/weights"
+)
 
 // Conditioner makes the condition of each chunk of a video that begins with a picture: the latents of the picture and of grey frames
 // after it, and a mask that says which frame is given. The encoder's memory ends, so its latents settle: from a number of latent frames
@@ -14,6 +18,22 @@ type Conditioner struct {
 	// latents are those that were encoded, next is the number of the next chunk.
 	latents []float32
 	next    int64
+}
+
+// Settled is from how many latent frames on the encoding of grey frames is the same to the last bit, whatever came before them: 30 for the
+// VAE of Wan 2.1. A model that was trained with less may repeat its latents sooner.
+func Settled(c weights.VAEConfig) int {
+	const kernel = 3 - 1 // frames before its own that a convolution sees
+	memory, rate := kernel, 1
+	for i := range c.Multiples {
+		memory += 2 * c.ResBlocks * kernel * rate
+		if i < len(c.TimeHalved) && c.TimeHalved[i] {
+			memory += kernel * rate
+			rate *= 2
+		}
+	}
+	memory += (2*2 + 1) * kernel * rate // the blocks in the middle and the last convolution
+	return (memory+rate-1)/rate + 2
 }
 
 // NewConditioner begins a video of chunks of so many latent frames with a picture, rows of RGB in -1..1 of the encoder's size; nil is

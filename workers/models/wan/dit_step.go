@@ -197,6 +197,17 @@ func (m *DiT) Keep(cache *Cache, text *Text, times *Times, at int, latents kerne
 
 // through embeds the latents and runs the blocks.
 func (m *DiT) through(s *step, latents kernels.Tensor) {
+	m.embed(s, latents)
+	for i := range m.blocks {
+		m.blocks[i].run(s, i)
+		if s.between != nil && s.err == nil {
+			s.err = s.between()
+		}
+	}
+}
+
+// embed makes tokens of the latents.
+func (m *DiT) embed(s *step, latents kernels.Tensor) {
 	w := m.work
 	in := latents
 	if m.act != latents.Type {
@@ -207,11 +218,5 @@ func (m *DiT) through(s *step, latents kernels.Tensor) {
 		s.run(kernels.Gemm{A: in, B: m.patchZ, Residual: w.condition, D: w.x})
 	} else {
 		s.run(kernels.Gemm{A: in, B: m.patchZ, Bias: m.patchBias, D: w.x})
-	}
-	for i := range m.blocks {
-		m.blocks[i].run(s, i)
-		if s.between != nil && s.err == nil {
-			s.err = s.between()
-		}
 	}
 }

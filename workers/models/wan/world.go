@@ -1,6 +1,7 @@
 package wan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -20,7 +21,7 @@ type WorldConfig struct {
 	Sigmas, Times []float64
 	// Window is how many latent frames a cache holds that grows with the video; 0: what the transformer's configuration says.
 	Window int
-	// Settle is after how many latent frames the condition stays the same.
+	// Settle is after how many latent frames the condition stays the same; 0: where it is so to the last bit (Settled).
 	Settle int
 	// Tilt is the pitch of the first frame's camera, Scale the length of a chunk's longest move.
 	Tilt, Scale float64
@@ -60,9 +61,10 @@ func NewWorld(b WorldBackends, vae, dit *weights.Set, c WorldConfig) (*World, er
 	}
 	stride := Stride(c.VAE)
 	if c.DiT.Control != weights.Camera || c.DiT.In == c.DiT.Out || stride != weights.PixelFold || c.Width%(stride*patch) != 0 || c.Height%(stride*patch) != 0 ||
-		c.Settle < 1 || c.DiT.Out != c.VAE.Z {
+		c.Settle < 0 || c.DiT.Out != c.VAE.Z {
 		return nil, fmt.Errorf("%w: no world model of %dx%d", ErrConfig, c.Width, c.Height)
 	}
+	c.Settle = cmp.Or(c.Settle, Settled(c.VAE))
 	w := &World{cfg: c, texts: map[int]*Text{}, height: c.Height / stride, width: c.Width / stride}
 	var err error
 	if w.encoder, err = NewEncoder(b.Encode, vae, c.VAE, c.Type, c.Chunk, c.Height, c.Width); err != nil {

@@ -1,0 +1,84 @@
+package wan
+
+import (
+	"fmt"
+	"math"
+
+	"telefuser/workers/models/umt5"
+)
+
+// publicVAE is a clip of some chunks of latent frames, there and back.
+type publicVAE struct{ Width, Height, Chunk, Chunks int }
+
+// publicText are token ids, text by text.
+type publicText struct{ IDs [][]int32 }
+
+// publicSolver is a walk by UniPC along a flow that stands in a formula.
+type publicSolver struct {
+	Shift    float64
+	Steps, N int
+}
+
+// solver writes the latents after each step, and the times.
+func (p *publicRun) solver() {
+	q := p.Solver
+	u, err := NewUniPC(FlowSigmas(q.Shift, q.Steps))
+	p.ok(err)
+	x := p.input("solver", 1, q.N)
+	var all, times []float32
+	for {
+		time, ok := u.Time()
+		if !ok {
+			break
+		}
+		flow := make([]float32, len(x))
+		for i, v := range x {
+			flow[i] = float32(0.9*float64(v) + 0.3*math.Cos(3*float64(v)+time/300))
+		}
+		u.Next(x, flow)
+		all, times = append(all, x...), append(times, float32(time))
+	}
+	p.put("solver/latents", all)
+	p.put("solver/times", times)
+}
+
+// vae encodes frames of noise, and decodes latents of noise.
+func (p *publicRun) vae() {
+	c, err := p.config("vae").VAE()
+	p.ok(err)
+	v, set := p.VAE, p.weights("vae", c.Blueprint())
+	h, w := v.Height/Stride(c), v.Width/Stride(c)
+	encoder, err := NewEncoder(p.b, set, c, p.act, v.Chunk, v.Height, v.Width)
+	p.ok(err)
+	decoder, err := NewDecoder(p.b, set, c, p.act, v.Chunk, h, w)
+	p.ok(err)
+	from, err := encoder.NewState()
+	p.ok(err)
+	to, err := decoder.NewState()
+	p.ok(err)
+	for i := range v.Chunks {
+		frames := Frames(c) * v.Chunk
+		if i == 0 {
+			frames -= Frames(c) - 1
+		}
+		latents, err := encoder.Encode(from, p.input(fmt.Sprintf("frames.%d", i), 0.5, frames*v.Height*v.Width*3))
+		p.ok(err)
+		p.put(fmt.Sprintf("vae/latents.%d", i), latents)
+		rgb, err := decoder.Decode(to, p.input(fmt.Sprintf("codes.%d", i), 1, v.Chunk*h*w*c.Z))
+		p.ok(err)
+		p.put(fmt.Sprintf("vae/frames.%d", i), rgb)
+	}
+}
+
+// text encodes ids.
+func (p *publicRun) text() {
+	c, err := p.config("text").UMT5()
+	p.ok(err)
+	e, err := umt5.NewEncoder(p.b, p.weights("text", c.Blueprint()), c, umt5.Options{Type: p.act, Resident: true})
+	p.ok(err)
+	for i, ids := range p.Text.IDs {
+		v, err := e.Encode(umt5.Tokens{IDs: ids, Length: len(ids)})
+		p.ok(err)
+		p.put(fmt.Sprintf("text/%d", i), v)
+	}
+}
