@@ -15,8 +15,6 @@ const (
 	outstandingMax = 60
 	// encodedMax is how many videos are encoded by ffmpeg; a longer run has the stand-in.
 	encodedMax = 200
-	// shrinkTime bounds the search for a smaller schedule that fails too.
-	shrinkTime = 20 * time.Minute
 )
 
 // extents are the jobs and strikes of a run.
@@ -47,7 +45,7 @@ func TestRandomFaults(t *testing.T) {
 	for _, s := range plan.strikes {
 		t.Log(s)
 	}
-	wrong := plan.run(t)
+	wrong := plan.try(t, "all faults")
 	if len(wrong) == 0 {
 		return
 	}
@@ -71,6 +69,14 @@ func numbers(t *testing.T, list string) []int {
 		all = append(all, n)
 	}
 	return all
+}
+
+// try is run in a sub-test, so that its bench goes before the next one comes.
+func (s schedule) try(t *testing.T, name string) []finding {
+	t.Helper()
+	var wrong []finding
+	t.Run(name, func(t *testing.T) { wrong = s.run(t) })
+	return wrong
 }
 
 // run breaks a fresh bench as planned and answers what was wrong in the end.
@@ -130,36 +136,3 @@ func (l *ledger) allow(s *story, runs int) {
 	s.runsMax += runs
 }
 
-// shrink looks for fewer strikes that break an invariant too, halves first, as long as its time lasts.
-func (s schedule) shrink(t *testing.T) schedule {
-	t.Helper()
-	began := time.Now()
-	for size := len(s.strikes) / 2; size >= 1; {
-		smaller := false
-		for from := 0; from < len(s.strikes) && time.Since(began) < shrinkTime; from += size {
-			var rest []int
-			for i, k := range s.strikes {
-				if i < from || i >= from+size {
-					rest = append(rest, k.no)
-				}
-			}
-			if len(rest) == 0 {
-				continue
-			}
-			if candidate := s.only(rest); len(candidate.run(t)) > 0 {
-				t.Logf("fails with %d strikes too: %s", len(rest), candidate.command())
-				s, smaller = candidate, true
-				break
-			}
-		}
-		switch {
-		case time.Since(began) >= shrinkTime:
-			return s
-		case !smaller:
-			size /= 2
-		default:
-			size = min(size, max(1, len(s.strikes)/2))
-		}
-	}
-	return s
-}

@@ -26,15 +26,17 @@ func (s strike) String() string {
 
 // schedule is everything that a run does, as it follows from a seed.
 type schedule struct {
-	seed    int64
-	jobs    int
+	seed int64
+	jobs int
+	// drawn is how many strikes the seed gave, strikes are those of them that strike.
+	drawn   int
 	strikes []strike
 }
 
 // newSchedule draws strikes over the whole run.
 func newSchedule(seed int64, jobs, strikes int) schedule {
 	r := rand.New(rand.NewPCG(uint64(seed), 1))
-	s := schedule{seed: seed, jobs: jobs}
+	s := schedule{seed: seed, jobs: jobs, drawn: strikes}
 	kinds := strikeKinds()
 	names := make([]string, 0, len(kinds))
 	for name := range kinds {
@@ -57,11 +59,23 @@ func (s schedule) only(numbers []int) schedule {
 	return some
 }
 
+// numbers are those of the strikes.
+func (s schedule) numbers() []int {
+	var all []int
+	for _, k := range s.strikes {
+		all = append(all, k.no)
+	}
+	return all
+}
+
+// among is the same schedule over so many jobs.
+func (s schedule) among(jobs int) schedule { return newSchedule(s.seed, jobs, s.drawn).only(s.numbers()) }
+
 // command is what repeats the run.
 func (s schedule) command() string {
 	var numbers []string
-	for _, k := range s.strikes {
-		numbers = append(numbers, strconv.Itoa(k.no))
+	for _, n := range s.numbers() {
+		numbers = append(numbers, strconv.Itoa(n))
 	}
 	return fmt.Sprintf("go test -count=1 -timeout 60m -run 'TestRandomFaults$' ./internal/faults -faults=%s -seed=%d -jobs=%d -only=%s", *extent, s.seed, s.jobs, strings.Join(numbers, ","))
 }

@@ -1,6 +1,6 @@
 // Command encoder stands in for ffmpeg where a bench makes thousands of videos: starting ffmpeg twice for each takes most of a job's processor time. It lets ffmpeg encode
-// the first video of each size and length, and answers with that one from then on, followed by a box that names the frames it was given: two videos of one request are
-// equal, byte by byte, and others are not.
+// one video of each size and length, and answers with that one, followed by a box that names the frames it was given: two videos of one request are equal, byte by byte, and
+// others are not.
 package main
 
 import (
@@ -48,7 +48,7 @@ func encode(args []string, in io.Reader, out io.Writer) error {
 	return os.WriteFile(path, bytes.Join([][]byte{video, free, []byte("free"), name}, nil), 0o600)
 }
 
-// pattern is what ffmpeg made of the first frames that were so many, kept beside this program.
+// pattern is what ffmpeg makes of so many frames, kept beside this program.
 func pattern(args []string, frames []byte) ([]byte, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -61,7 +61,8 @@ func pattern(args []string, frames []byte) ([]byte, error) {
 		return video, err
 	}
 	cmd := exec.Command("/usr/bin/env", append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "ffmpeg"}, args...)...)
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(frames), os.Stderr
+	// Black frames, so that the pattern is the same whoever makes it.
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(make([]byte, len(frames))), os.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, err
 	}
