@@ -55,6 +55,10 @@ faults: deps-test tools ## Break every part of the service and every cable betwe
 faults-long: deps-test tools tools-live ## The same with 10,000 jobs and 60 random faults, other clocks, and broken builds that must be found
 	@$(GO) test -count=1 -timeout 6h -v ./internal/faults -faults=long
 
+.PHONY: faults-goals
+faults-goals: deps-test tools ## Measure goals that need many deaths: workers 50 times, Redis 20 times, 1,000 cancels, 2,000 clients at once, other clocks, 5 min without a store
+	@$(GO) test -count=1 -timeout 60m -v -run '^(TestWorkerDeaths|TestRedisDeaths|TestCancelRaces|TestHerd|TestClocks)$$|^TestFaults$$/^F15_the_store_is_away_for_5_min$$' ./internal/faults -faults=long
+
 .PHONY: safety
 safety: deps-test tools ## Send everything bad at full scale: requests, files, slow peers, other tenants' ids
 	@SAFETY_LONG=1 $(GO) test -count=1 -timeout 30m -v -run '^(TestBadRequests|TestBadMedia|TestSlowPeersAreCutOff|TestEveryRouteHidesOtherTenants|TestSecretsStayWhereTheyBelong)$$' ./api

@@ -135,4 +135,3 @@ func (l *ledger) allow(s *story, runs int) {
 	defer l.mu.Unlock()
 	s.runsMax += runs
 }
-

@@ -69,7 +69,9 @@ func (s schedule) numbers() []int {
 }
 
 // among is the same schedule over so many jobs.
-func (s schedule) among(jobs int) schedule { return newSchedule(s.seed, jobs, s.drawn).only(s.numbers()) }
+func (s schedule) among(jobs int) schedule {
+	return newSchedule(s.seed, jobs, s.drawn).only(s.numbers())
+}
 
 // command is what repeats the run.
 func (s schedule) command() string {

@@ -18,6 +18,7 @@ func storeFaults() []fault {
 	return []fault{
 		{"F15 every other call of the store fails", extentFull, storeFailsHalf},
 		{"F15 the store is away for 20 s", extentFull, storeAway(20 * time.Second)},
+		{"F15 the store is away for 5 min", extentLong, storeAway(5 * time.Minute)},
 		{"F16 the store of one worker is slow", extentFull, storeSlow},
 		{"F16 the store of one worker swallows everything", extentFull, storeSilent},
 		{"F17 the store is cut in the middle of an upload", extentShort, storeCut},
