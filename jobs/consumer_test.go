@@ -362,3 +362,22 @@ func TestNothingLeftBehind(t *testing.T) {
 	b.reap(t)
 	eventually(t, func() bool { return len(b.keys(t)) == 0 })
 }
+
+// A pulse that was long on its way arrives after a later one: the progress stays what it was.
+func TestALatePulseDoesNotTurnProgressBack(t *testing.T) {
+	each(t, jobs.Config{}, func(t *testing.T, b *bundle) {
+		job := b.create(t, "alice")
+		claim := b.claim(t, job.ID, 0)
+		late := claim.Again()
+		claim.Progress(95, "storing")
+		late.Progress(10, "generating")
+		for _, c := range []*jobs.Claim{claim, late} {
+			if cause, err := b.store.Pulse(t.Context(), c); err != nil || cause != nil {
+				t.Fatal(cause, err)
+			}
+		}
+		if got := b.get(t, "alice", job.ID); got.Progress != 95 || got.Phase != "storing" {
+			t.Errorf("progress %d, %s", got.Progress, got.Phase)
+		}
+	})
+}

@@ -32,6 +32,7 @@ package jobs
 //	P:bq                 zset    batches that have not ended by when they are due, or by the end of their holder's lease
 //	P:workers  P:worker  zset, hash  live workers by the end of their term; what they say of themselves
 //	P:reaper             string  who reaps now
+//	P:up                 zset    processes by until when they count as up
 //	P:totals             hash    counts since the database was made
 //	P:epoch              string  names this set of records; its loss is how a flush is seen
 //	P:changed  P:stop    channels  a job's record changed; its run must stop; P:hwake: a delivery is due

@@ -28,6 +28,7 @@ type counters struct {
 	swept         prometheus.Counter
 	deleted       prometheus.Counter
 	epochs        prometheus.Counter
+	vanished      prometheus.Counter
 }
 
 func newCounters() *counters {
@@ -55,13 +56,14 @@ func newCounters() *counters {
 		reapErrors:    one("reaper_errors_total", "Rounds of the reaper that Redis did not answer."),
 		swept:         one("swept_total", "Expired records and unowned objects that became garbage."),
 		deleted:       one("deleted_total", "Jobs deleted by their users."),
+		vanished:      one("processes_vanished_total", "Processes that ended without a word, or were out of Redis' sight for longer than a lease; one process counts for all."),
 		epochs:        one("record_sets_changed_total", "Times that Redis held another set of records than before."),
 	}
 }
 
 func (c *counters) all() []prometheus.Collector {
 	return []prometheus.Collector{c.created, c.ended, c.requeued, c.reaped, c.tickets, c.stale, c.refused, c.leaseLost, c.unticketed, c.renewErrors, c.commitRetries, c.ticketErrors,
-		c.outboxSent, c.reticketed, c.reapErrors, c.swept, c.deleted, c.epochs}
+		c.outboxSent, c.reticketed, c.reapErrors, c.swept, c.deleted, c.epochs, c.vanished}
 }
 
 // The bounds of a scrape: it waits for Redis this long, and asks at most once in gaugesEvery.

@@ -3,6 +3,8 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"strconv"
 	"time"
 )
@@ -42,7 +44,16 @@ type reaper struct {
 }
 
 func (s *Store) newReaper() *reaper {
-	return &reaper{store: s, owner: newID("", time.Now()), now: time.Now, short: map[string]int64{}}
+	return &reaper{store: s, owner: processName(), now: time.Now, short: map[string]int64{}}
+}
+
+// processName names a process in logs, unlike any other.
+func processName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), newID("", time.Now()))
 }
 
 // RunReaper mends, until ctx ends, what crashes leave: leases that ran out, tickets that were never sent or got lost, jobs that waited too long, expired records.
@@ -84,7 +95,7 @@ func (r *reaper) round(ctx context.Context) error {
 	if err != nil || !lead {
 		return err
 	}
-	errs := []error{r.outbox(ctx)}
+	errs := []error{r.outbox(ctx), r.vanished(ctx)}
 	pipelines, err := r.store.Pipelines(ctx)
 	errs = append(errs, err)
 	heads := !r.now().Before(r.headNext)
@@ -107,7 +118,7 @@ func (r *reaper) round(ctx context.Context) error {
 // look takes the lock and watches for gaps. When Redis was out of our sight, or its clock jumped, it was out of the workers' sight too: they get a whole lease to renew.
 func (r *reaper) look(ctx context.Context) (lead bool, err error) {
 	cfg := r.store.cfg
-	answer, err := r.store.evalList(ctx, "lead", r.owner, ms(cfg.LeaseTTL/2+cfg.ReapEvery))
+	answer, err := r.store.evalList(ctx, "lead", r.owner, ms(cfg.LeaseTTL/2+cfg.ReapEvery), ms(cfg.LeaseTTL+cfg.ReapEvery))
 	if err != nil {
 		r.headNext = time.Time{} // answers got lost, and with them perhaps tickets
 		return false, err
@@ -123,6 +134,22 @@ func (r *reaper) look(ctx context.Context) (lead bool, err error) {
 	}
 	r.seen, r.clock = now, clock
 	return number(answer, 0) == 1, nil
+}
+
+// vanished counts the processes that went without a word. After a gap they get a lease to show up again, as runs do.
+func (r *reaper) vanished(ctx context.Context) error {
+	if !r.now().After(r.quietUntil) {
+		return nil
+	}
+	gone, err := r.store.evalList(ctx, "vanished")
+	if err != nil {
+		return err
+	}
+	for i := range gone {
+		r.store.log.WarnContext(ctx, "a process has vanished", "process", word(gone, i))
+	}
+	r.store.metrics.vanished.Add(float64(len(gone)))
+	return nil
 }
 
 // repeat calls a batch until it moves less than a full one.

@@ -104,6 +104,49 @@ func TestReaperWaitsAfterAGap(t *testing.T) {
 	round(time.Second, "queued")
 }
 
+// A process that goes without a word is counted once, one that says that it ends is not, and after a gap everybody has time to come back.
+func TestVanishedProcessesAreCounted(t *testing.T) {
+	each(t, quick(), func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		now := time.Now()
+		first := b.store.NewReaperAt(func() time.Time { return now })
+		killed, ended := b.store.NewReaperAt(time.Now), b.store.NewReaperAt(time.Now)
+		for _, r := range []*jobs.Reaper{first, killed, ended} {
+			if err := r.Trust(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := ended.Resign(ctx); err != nil {
+			t.Fatal(err)
+		}
+		counted := func(pass time.Duration) string {
+			now = now.Add(pass)
+			if err := first.Round(ctx); err != nil {
+				t.Fatal(err)
+			}
+			return b.scrape(t)["telefuser_jobs_processes_vanished_total"]
+		}
+		if n := counted(10 * time.Millisecond); n != "0" {
+			t.Fatalf("%s processes vanished while all were up", n)
+		}
+		b.pass(t, b.cfg.LeaseTTL+2*b.cfg.ReapEvery)
+		if n := counted(time.Minute); n != "0" {
+			t.Errorf("%s processes vanished right after a gap", n)
+		}
+		deadline := time.Now().Add(10 * time.Second)
+		n := "0"
+		for n == "0" && time.Now().Before(deadline) {
+			n = counted(b.cfg.LeaseTTL / 4)
+		}
+		if n != "1" {
+			t.Errorf("%s processes vanished, want the one that did not say that it ends", n)
+		}
+		if n := counted(b.cfg.LeaseTTL / 4); n != "1" {
+			t.Errorf("%s processes vanished after another round", n)
+		}
+	})
+}
+
 // Of many reapers one works, and another takes over when it goes.
 func TestOneReaperWorks(t *testing.T) {
 	b := onRedis(t, quick())

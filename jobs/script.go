@@ -14,7 +14,7 @@ import (
 var luaFiles embed.FS
 
 // freeing names the scripts that make room or let running jobs end, and so run even when Redis is full.
-const freeing = " batch_cancel batch_keep batch_save batch_take cancel claim complete delete fail garbage head heartbeat hook_delete hook_settle hook_sweep hook_take lead place pulse reap remove requeue resign stage sweep time_out "
+const freeing = " batch_cancel batch_keep batch_save batch_take cancel claim complete delete fail garbage head heartbeat hook_delete hook_settle hook_sweep hook_take lead place pulse reap remove requeue resign stage sweep time_out vanished "
 
 // scripts are the only writers of records. Each file is one script; common.lua stands before each.
 type scripts struct {

@@ -1,5 +1,6 @@
--- lead: takes or keeps the reaper's lock. Answers whether we lead, and the time.
--- ARGV: owner ttl_ms
+-- lead: this process is up; it takes or keeps the reaper's lock. Answers whether we lead, and the time.
+-- ARGV: owner ttl_ms up_ms
+redis.call('ZADD', P .. ':up', int(now + tonumber(ARGV[3])), ARGV[1])
 local key = P .. ':reaper'
 local holder = redis.call('GET', key)
 if not holder or holder == ARGV[1] then
