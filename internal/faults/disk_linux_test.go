@@ -30,6 +30,7 @@ func TestDiskFull(t *testing.T) {
 	})
 	b.start(worker)
 	b.awaitWorkers(1)
+	moves := b.counting([]string{attemptsOf + `outcome="insufficient_storage"`})
 	filler := filepath.Join(disk, "engines", "filler")
 	if err := os.WriteFile(filler, make([]byte, 8<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
@@ -40,5 +41,6 @@ func TestDiskFull(t *testing.T) {
 	if worker.ended() {
 		t.Error("the worker ended")
 	}
+	moves.look()
 	b.check()
 }

@@ -109,6 +109,11 @@ func slowLoad(t *testing.T, b *bench) {
 	if err != nil || v.Status != "queued" && time.Since(started) < load {
 		t.Errorf("while the model loads: %+v %v", v, err)
 	}
+	for _, w := range b.workers {
+		if ready := b.metric(w, "telefuser_worker_ready_slots"); ready > 0 && time.Since(started) < load {
+			t.Errorf("%s has %g ready slots while its model loads", w.name, ready)
+		}
+	}
 	worker, when := b.begun(s, 1)
 	if when.Sub(started) < load {
 		t.Errorf("%s took the job %s after its start, while its engine loads", worker.name, when.Sub(started))

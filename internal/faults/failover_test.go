@@ -31,6 +31,7 @@ func TestFailover(t *testing.T) {
 		info, err := rdb.Info(t.Context(), "replication").Result()
 		return err == nil && strings.Contains(info, "master_link_status:up")
 	})
+	moves := b.counting([]string{"telefuser_jobs_renew_errors_total|telefuser_jobs_reaper_errors_total"})
 	before := b.several(2, "done before")
 	for _, s := range before {
 		b.await(s)
@@ -70,6 +71,7 @@ func TestFailover(t *testing.T) {
 			t.Errorf("%s ended", w.name)
 		}
 	}
+	moves.look()
 	b.check()
 }
 
@@ -79,6 +81,7 @@ func TestFlush(t *testing.T) {
 	t.Parallel()
 	b := startBench(t, options{})
 	running := b.busy("step_ms=500", 8)
+	moves := b.counting([]string{"telefuser_jobs_record_sets_changed_total"})
 	for _, s := range running {
 		b.ledger.remove(s.id)
 	}
@@ -100,6 +103,7 @@ func TestFlush(t *testing.T) {
 			t.Errorf("stored without a record: %s", key)
 		}
 	}
+	moves.look()
 	for _, a := range b.apis {
 		if !strings.Contains(a.log.String(), "the mark is gone") {
 			t.Errorf("%s does not say what happened", a.name)

@@ -19,7 +19,8 @@ func faults() []fault {
 	return all
 }
 
-// TestFaults breaks benches in one way after the other, several of them side by side. After each fault every invariant is looked at.
+// TestFaults breaks benches in one way after the other, several of them side by side. After each fault every invariant is looked
+// at, and its counters have moved.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, options{workerArgs: []string{"--stall-timeout", "12s"}})
@@ -30,7 +31,9 @@ func TestFaults(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			b := s.lend(t)
+			moves := b.counting(countersOf(t, f.name))
 			f.strike(t, b)
+			moves.look()
 			b.check()
 		})
 	}

@@ -36,6 +36,7 @@ func TestHerd(t *testing.T) {
 	for _, n := range b.nodes() {
 		n.redis.heal()
 	}
+	moves := b.counting([]string{"telefuser_tasks_created_total"})
 	var patient []*client
 	for _, a := range b.apis {
 		patient = append(patient, newClient(a.client.base))
@@ -66,6 +67,7 @@ func TestHerd(t *testing.T) {
 	group.Wait()
 	t.Logf("measured: %d taken, %d refused", len(ids), refused)
 	took.report(t, "a create of a herd is answered", 99, 2*time.Second, 5*time.Second)
+	moves.look()
 	b.pollAll(patient, ids)
 	calm := time.Now()
 	b.awaitReady()
@@ -140,6 +142,7 @@ func TestSlowSenders(t *testing.T) {
 		b.must(err)
 		conns = append(conns, conn)
 	}
+	moves := b.counting([]string{`telefuser_http_requests_total status="408"`})
 	opened := time.Now()
 	var slowest time.Duration
 	for range 50 {
@@ -179,6 +182,7 @@ func TestSlowSenders(t *testing.T) {
 	}
 	group.Wait()
 	t.Logf("measured: the last of %d slow senders is cut off after %s", len(conns), time.Since(opened).Round(time.Second))
+	moves.look()
 	if err := b.apis[0].client.call(t.Context(), http.MethodGet, "/health", nil, nil, nil); err != nil {
 		t.Error(err)
 	}

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -216,40 +214,4 @@ func (b *bench) leaks() []string {
 		}
 	}
 	return strays
-}
-
-// metricsClient keeps no connection: the process that it asks may die and come back.
-var metricsClient = &client{http: &http.Client{Timeout: askTimeout, Transport: &http.Transport{DisableKeepAlives: true}}}
-
-// metric is the sum of a metric's series at a process whose labels hold all the texts, -1 where it does not answer.
-func (b *bench) metric(n *node, name string, labels ...string) float64 {
-	base := ""
-	for i, arg := range n.args {
-		if arg == "--debug-addr" {
-			base = "http://" + n.args[i+1]
-		}
-	}
-	if n.client != nil {
-		base = n.client.base
-	}
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, base+"/metrics", http.NoBody)
-	if err != nil {
-		return -1
-	}
-	text, err := metricsClient.send(req)
-	if err != nil {
-		return -1
-	}
-	sum := 0.0
-	for row := range strings.Lines(string(text)) {
-		strange := slices.ContainsFunc(labels, func(label string) bool { return !strings.Contains(row, label) })
-		if !strange && (strings.HasPrefix(row, name+" ") || strings.HasPrefix(row, name+"{")) {
-			value, err := strconv.ParseFloat(strings.TrimSpace(row[strings.LastIndexByte(row, ' '):]), 64)
-			if err != nil {
-				return -1
-			}
-			sum += value
-		}
-	}
-	return sum
 }

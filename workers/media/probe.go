@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// probeTimeout bounds the look at ffmpeg; it answers in some 100 ms.
-const probeTimeout = 10 * time.Second
+// probeTimeout bounds the look at ffmpeg. It answers in some 100 ms, but a machine whose processes all start at once gives it no processor for long.
+const probeTimeout = time.Minute
 
 // CheckEncoder answers nil when ffmpeg runs and really encodes what the room needs: H.264 by libx264 and WebP by libwebp. Otherwise the error
 // wraps ErrEncoder and names the package to install. Readiness calls it once at start.
