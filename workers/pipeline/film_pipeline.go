@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"telefuser/workers/contract"
+	"telefuser/workers/models/machine"
 	"telefuser/workers/models/wan"
 )
 
@@ -36,14 +37,14 @@ func (p *filmPipeline) Load(ctx context.Context, report func(share float64)) err
 		report(1)
 		return nil
 	}
-	read := func(m *machine, b wan.WorldBackends, w *modelWeights) error {
+	read := func(m *machine.Machine, b wan.WorldBackends, w *modelWeights) error {
 		var err error
 		p.model, err = wan.NewFilm(b, w.vae, w.dits, wan.FilmConfig{
-			VAE: w.shape, DiT: w.dit, Boundary: p.kind.boundary, Chunk: chunkLatents, Settle: p.kind.settle, Type: m.activations(),
+			VAE: w.shape, DiT: w.dit, Boundary: p.kind.boundary, Chunk: chunkLatents, Settle: p.kind.settle, Type: m.Activations(),
 		})
 		return err
 	}
-	if err := p.load(ctx, report, read, func(*machine) error { return p.warm(ctx) }); err != nil {
+	if err := p.load(ctx, report, read, func(*machine.Machine) error { return p.warm(ctx) }); err != nil {
 		return errors.Join(err, p.Close()) //nolint:contextcheck // it is closed whatever has become of ctx
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"telefuser/workers/contract"
+	"telefuser/workers/models/machine"
 	"telefuser/workers/models/umt5"
 	"telefuser/workers/models/wan"
 	"telefuser/workers/models/world"
@@ -17,8 +18,9 @@ type modelHost struct {
 	contract contract.Contract
 	shape    modelShape
 	options  Options
-	// The rest is there between load and close. machine may be read from any goroutine.
-	machine atomic.Pointer[machine]
+	// The rest is there between load and close. machine is opened for those who only look, from any goroutine; not before its backends are made.
+	opened  *machine.Machine
+	machine atomic.Pointer[machine.Machine]
 	weights *modelWeights
 	texts   *umt5.Texts
 }
@@ -32,7 +34,7 @@ const (
 
 // load finds the weights, opens the device, has the model read and warmed up. It fails with ErrInvalid where there are no weights, or none that fit, before it
 // touches a device; then, and after any other error, close is to be called.
-func (h *modelHost) load(ctx context.Context, report func(share float64), read func(m *machine, b wan.WorldBackends, w *modelWeights) error, warm func(m *machine) error) error {
+func (h *modelHost) load(ctx context.Context, report func(share float64), read func(m *machine.Machine, b wan.WorldBackends, w *modelWeights) error, warm func(m *machine.Machine) error) error {
 	report(0)
 	if len(h.options.Devices) == 0 && !h.contract.Device.CPU {
 		return fmt.Errorf("%w: %s needs a GPU", ErrInvalid, h.contract.Name)
@@ -47,12 +49,13 @@ func (h *modelHost) load(ctx context.Context, report func(share float64), read f
 	if err != nil {
 		return err
 	}
-	h.machine.Store(m)
-	b, err := m.backends(ctx)
+	defer h.machine.Store(m)
+	h.opened = m
+	b, err := m.Backends(ctx)
 	if err != nil {
 		return modelError(err)
 	}
-	if h.texts, err = m.texts(ctx, w); err != nil {
+	if h.texts, err = textsOn(ctx, m, w); err != nil {
 		return modelError(err)
 	}
 	if err := read(m, b, w); err != nil {
@@ -69,6 +72,18 @@ func (h *modelHost) load(ctx context.Context, report func(share float64), read f
 	return ctx.Err()
 }
 
+// openMachine takes the processor, or the one GPU of the options.
+func openMachine(ctx context.Context, o Options) (*machine.Machine, error) {
+	switch len(o.Devices) {
+	case 0:
+		return machine.OnProcessor(), nil
+	case 1:
+		m, err := machine.OnGPU(ctx, o.Devices[0])
+		return m, deviceLoadError(err)
+	}
+	return nil, fmt.Errorf("%w: the model runs on one GPU, not on %d", ErrInvalid, len(o.Devices))
+}
+
 // accepts is the contract, marked where the weights come from a seed.
 func (h *modelHost) accepts() contract.Contract {
 	c := h.contract
@@ -77,10 +92,16 @@ func (h *modelHost) accepts() contract.Contract {
 }
 
 // Probe has the GPU run a small kernel. It fails with ErrDeviceLost where that goes wrong.
-func (h *modelHost) Probe(ctx context.Context) error { return h.machine.Load().probe(ctx) }
+func (h *modelHost) Probe(ctx context.Context) error { return deviceError(h.machine.Load().Probe(ctx)) }
 
 // DeviceMemory tells what is allocated on the GPU; nothing on the processor.
-func (h *modelHost) DeviceMemory() []DeviceMemory { return h.machine.Load().memory() }
+func (h *modelHost) DeviceMemory() []DeviceMemory {
+	use, known := h.machine.Load().Memory()
+	if !known {
+		return nil
+	}
+	return []DeviceMemory{{HeldBytes: use.HeldBytes, PeakBytes: use.PeakBytes}}
+}
 
 // close lets the files and the device go.
 func (h *modelHost) close() error {
@@ -89,7 +110,10 @@ func (h *modelHost) close() error {
 		err = h.weights.close()
 	}
 	h.texts, h.weights = nil, nil
-	return errors.Join(err, h.machine.Swap(nil).close())
+	h.machine.Store(nil)
+	err = errors.Join(err, deviceError(h.opened.Close()))
+	h.opened = nil
+	return err
 }
 
 // modelError translates the models' errors.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 
+	"telefuser/workers/models/machine"
 	"telefuser/workers/models/umt5"
 	"telefuser/workers/models/weights"
 )
@@ -10,17 +11,17 @@ import (
 // textsKept is how many prompts' features are remembered: 16 of 4096 x 512 numbers are 134 MB.
 const textsKept = 16
 
-// texts makes a model's text encoder; nil where it has none. On a GPU it keeps all layers there; on the processor each passes through one layer's
+// textsOn makes a model's text encoder; nil where it has none. On a GPU it keeps all layers there; on the processor each passes through one layer's
 // memory.
-func (m *machine) texts(ctx context.Context, w *modelWeights) (*umt5.Texts, error) {
+func textsOn(ctx context.Context, m *machine.Machine, w *modelWeights) (*umt5.Texts, error) {
 	if w.text == nil {
 		return nil, nil //nolint:nilnil // none is no error
 	}
-	b, err := m.backend(ctx)
+	b, err := m.Backend(ctx)
 	if err != nil {
 		return nil, err
 	}
-	encoder, err := umt5.NewEncoder(b, w.text, w.umt5, umt5.Options{Type: m.activations(), Resident: m.device != nil, TokensMax: w.dit.TextLen})
+	encoder, err := umt5.NewEncoder(b, w.text, w.umt5, umt5.Options{Type: m.Activations(), Resident: m.GPU(), TokensMax: w.dit.TextLen})
 	if err != nil {
 		return nil, err
 	}

@@ -121,6 +121,29 @@ func smallRefuses(t *testing.T, p pipeline.Pipeline, changes map[string]func(*pi
 	}
 }
 
+// TestSmallFast remembers all of a video, and so ends when its cache is full.
+func TestSmallFast(t *testing.T) {
+	t.Parallel()
+	p := small(t, pipeline.NewSmallFast, pipeline.Options{})
+	chunks, frames := whole(t, p, smallRequest(33))
+	if len(chunks) != 3 || len(chunks[0].Frames) != 9 || len(chunks[1].Frames) != 12 || len(frames) != 33 {
+		t.Fatalf("%d chunks, %d frames", len(chunks), len(frames))
+	}
+	if _, err := p.Open(t.Context(), smallRequest(46)); !errors.Is(err, pipeline.ErrInvalid) { // 45 are 12 latent frames
+		t.Errorf("a video that does not fit: %v", err)
+	}
+	s := openOn(t, p, smallRequest(0))
+	control(t, s, keys("a", "w"))
+	for i := range 4 {
+		if c := next(t, s); c.Index != i {
+			t.Errorf("chunk %d is numbered %d", i, c.Index)
+		}
+	}
+	if _, err := s.Next(t.Context()); !errors.Is(err, io.EOF) {
+		t.Errorf("beyond the cache: %v", err)
+	}
+}
+
 func TestSmallFilm(t *testing.T) {
 	t.Parallel()
 	p := small(t, pipeline.NewSmallFilm, pipeline.Options{})

@@ -7,6 +7,8 @@ import "telefuser/workers/models/weights"
 // by a name.
 const (
 	smallWorldName = "small-world"
+	smallTableName = "small-table"
+	smallFastName  = "small-fast"
 	smallFilmName  = "small-film"
 	smallPairName  = "small-pair"
 )
@@ -16,6 +18,12 @@ const smallSeed = "random:7"
 
 // NewSmallWorld makes a small LingBot-World v2: 64 x 32 pixels.
 func NewSmallWorld(o Options) (Pipeline, error) { return newWorld(smallWorld)(seeded(o)) }
+
+// NewSmallFast makes a small LingBot-World-Fast that remembers 12 latent frames, and NewSmallTable a small tiny-world: 64 x 32 pixels.
+func NewSmallFast(o Options) (Pipeline, error) { return newWorld(smallFast)(seeded(o)) }
+
+// NewSmallTable is told of above; its pictures are 64 x 64.
+func NewSmallTable(o Options) (Pipeline, error) { return newWorld(smallTable)(seeded(o)) }
 
 // NewSmallFilm makes a small Wan 2.1, and NewSmallPair a small Wan 2.2 that begins with a picture: 64 x 32 pixels.
 func NewSmallFilm(o Options) (Pipeline, error) { return newFilm(smallFilm)(seeded(o)) }
@@ -42,16 +50,33 @@ func smaller(m modelShape, name string) modelShape {
 	m.name, m.folders, m.others = name, []string{name}, nil
 	m.dit.Dim, m.dit.Heads, m.dit.Layers, m.dit.FFN, m.dit.TextDim, m.dit.TextLen, m.dit.Freq = heads*128, heads, layers, ffn, textDim, textLen, 64
 	m.vae.Base, m.vae.Multiples, m.vae.ResBlocks = 16, []int{1, 1, 2, 2}, 1
+	if m.text == nil {
+		return m
+	}
 	m.text = &weights.UMT5Config{Vocabulary: 512, Dim: textDim, Heads: 2, HeadDim: 32, FFN: 96, Layers: 2, Buckets: 32, Distance: 128, Eps: 1e-6}
 	return m
 }
 
-func smallWorld() worldKind {
-	k := lingbotV2Kind()
-	k.shape = smaller(k.shape, smallWorldName)
+func smallWorld() worldKind { return smallerWorld(lingbotV2Kind(), smallWorldName) }
+
+func smallTable() worldKind {
+	k := smallerWorld(tinyKind(), smallTableName)
+	g := &k.contract.Geometry // the least that terrain draws a first picture of
+	g.DefaultHeight, g.HeightMin, g.PixelsMax = smallWidth, smallWidth, smallWidth*smallWidth
+	return k
+}
+
+func smallFast() worldKind {
+	k := smallerWorld(lingbotFastKind(), smallFastName)
+	k.window = 12
+	return k
+}
+
+func smallerWorld(k worldKind, name string) worldKind {
+	k.shape = smaller(k.shape, name)
 	g := &k.contract.Geometry
 	g.DefaultWidth, g.DefaultHeight, g.WidthMin, g.HeightMin, g.SideMax, g.PixelsMax = smallWidth, smallHeight, smallWidth, smallHeight, smallWidth, smallWidth*smallHeight
-	k.contract.Name, k.contract.OwnedBy, k.contract.Device.CPU, k.contract.Device.GPUs = smallWorldName, "telefuser", true, 0
+	k.contract.Name, k.contract.OwnedBy, k.contract.Device.CPU, k.contract.Device.GPUs = name, "telefuser", true, 0
 	return k
 }
 

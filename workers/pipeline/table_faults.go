@@ -15,6 +15,7 @@ const scriptFile = "script"
 func faultEntries() []entry {
 	return []entry{
 		{contract: NewScripted("").Contract(), make: newScriptedOn}, {contract: smallWorld().contract, make: NewSmallWorld},
+		{contract: smallFast().contract, make: NewSmallFast},
 		{contract: smallFilm().contract, make: NewSmallFilm}, {contract: smallPair().contract, make: NewSmallPair},
 	}
 }

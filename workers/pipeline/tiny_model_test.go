@@ -15,6 +15,7 @@ import (
 // tinyMakesWhatTheModelMakes puts the model's parts together by hand, with the numbers of docs/models.md, and wants the same bytes.
 func tinyMakesWhatTheModelMakes(t *testing.T, p pipeline.Pipeline) {
 	req := tinyRequest(29)
+	req.Width, req.Height = 160, 96
 	req.Prompt = "an arctic night" // the first of its words that is a look
 	req.Image = &media.Image{Width: 160, Height: 96, RGB: bytes.Repeat([]byte{30, 120, 200, 90, 60, 10}, 160*96/2)}
 	req.Camera = &pipeline.Camera{Controls: []pipeline.TimedControl{{AtS: 0, Keys: "wl"}, {AtS: 0.75, Keys: "k"}}}
@@ -55,16 +56,12 @@ func tinyMakesWhatTheModelMakes(t *testing.T, p pipeline.Pipeline) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rgb, err := w.Decode(v, latents)
+		planes, err := w.Frames(v, latents)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for ; len(rgb) > 0; rgb = rgb[160*96*3:] {
-			img := media.Image{Width: 160, Height: 96, RGB: make([]byte, 160*96*3)}
-			for i := range img.RGB {
-				img.RGB[i] = byte(math.RoundToEven(float64(min(max((rgb[i]+1)*127.5, 0), 255))))
-			}
-			got = append(got, media.FromRGB(img))
+		for one := media.FrameBytes(160, 96); len(planes) > 0; planes = planes[one:] {
+			got = append(got, media.Frame{Width: 160, Height: 96, Data: planes[:one]})
 		}
 	}
 	if len(got) != len(frames) {

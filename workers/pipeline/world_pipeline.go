@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"telefuser/workers/contract"
+	"telefuser/workers/models/machine"
 	"telefuser/workers/models/wan"
 	"telefuser/workers/models/world"
 )
@@ -44,16 +45,16 @@ func (p *worldPipeline) Load(ctx context.Context, report func(share float64)) er
 		report(1)
 		return nil
 	}
-	read := func(m *machine, b wan.WorldBackends, w *modelWeights) error {
+	read := func(m *machine.Machine, b wan.WorldBackends, w *modelWeights) error {
 		c, err := p.kind.config(w.shape, w.dit)
 		if err != nil {
 			return err
 		}
-		c.Type = m.activations()
+		c.Type = m.Activations()
 		p.model, err = wan.NewWorld(b, w.vae, w.dits[0], c)
 		return err
 	}
-	warm := func(m *machine) error {
+	warm := func(m *machine.Machine) error {
 		if err := p.reserve(ctx, m); err != nil {
 			return err
 		}
@@ -66,8 +67,8 @@ func (p *worldPipeline) Load(ctx context.Context, report func(share float64)) er
 }
 
 // reserve takes the memory of as many sessions as the GPU has room for, so that a session that opens takes none.
-func (p *worldPipeline) reserve(ctx context.Context, m *machine) error {
-	free, known, err := m.free(ctx)
+func (p *worldPipeline) reserve(ctx context.Context, m *machine.Machine) error {
+	free, known, err := m.Free(ctx)
 	if err != nil || !known {
 		return err
 	}
@@ -82,7 +83,7 @@ func (p *worldPipeline) reserve(ctx context.Context, m *machine) error {
 // warm makes the first chunk of a grey video.
 func (p *worldPipeline) warm(ctx context.Context) error {
 	k := p.kind
-	s, err := newWorldSession(p, Request{Width: k.width(), Height: k.height(), FPS: 1, Prompt: "grey", Image: grey(k.width(), k.height())})
+	s, err := newWorldSession(p, Request{Width: k.width(), Height: k.height(), FPS: 1, Prompt: "grey", Image: grey(k.width(), k.height())}) //nolint:contextcheck // drawing one small picture is over at once
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (p *worldPipeline) Open(ctx context.Context, req Request) (Session, error) 
 	if p.model == nil {
 		return nil, fmt.Errorf("pipeline: %s is not loaded", p.contract.Name)
 	}
-	s, err := newWorldSession(p, req)
+	s, err := newWorldSession(p, req) //nolint:contextcheck // as above
 	if err != nil {
 		return nil, modelError(err)
 	}
