@@ -52,7 +52,7 @@ func lingbotV2Kind() worldKind {
 
 // lingbotFastKind is LingBot-World-Fast: chunks of three latent frames, and keys of all that came before.
 func lingbotFastKind() worldKind {
-	const name, shift, latents, secondsMax = "lingbot-world-fast", 5, 3, 20
+	const name, shift, latents, secondsMax = "lingbot-world-fast", 10, 3, 20
 	steps := world.LingBotSteps()
 	steps.Move, steps.Lateral, steps.Yaw, steps.Pitch = 0.05, 0.05, 2*world.Degree, 2*world.Degree
 	return worldKind{
