@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"telefuser/jobs"
 )
 
 // answerTimeMax is far above what an answer takes, for machines are busy; it finds answers that wait for something.
@@ -25,7 +27,7 @@ const answerTimeGoal = time.Second
 // badRequest is one line of testdata/bad_requests.jsonl.
 type badRequest struct {
 	Name string `json:"name"`
-	// Method is POST, Path /v1/videos and Type application/json where they are absent.
+	// Method is POST, Path /v1/videos, where {webhook} is the id of one that there is, and Type application/json where they are absent.
 	Method  string            `json:"method"`
 	Path    string            `json:"path"`
 	Type    *string           `json:"type"`
@@ -63,7 +65,8 @@ func (b badRequest) body(t *testing.T) string {
 // no object, no file, no room.
 func TestBadRequests(t *testing.T) {
 	var l live
-	s := newStack(t, withSessions(t, &l))
+	s, stage := newOutboundStack(t, withSessions(t, &l), func(in *setup) { in.deps.FetchImage = nil })
+	hook := s.postJSON(t, "/v1/webhook_endpoints", map[string]any{"name": "n", "url": stage.URL("/hook"), "event_types": jobs.WebhookEventTypes()}).object(t, 200)["id"].(string)
 	rows := badRequests(t)
 	if len(rows) < 500 {
 		t.Fatalf("the table has only %d rows", len(rows))
@@ -72,6 +75,7 @@ func TestBadRequests(t *testing.T) {
 	var slow []string
 	for _, row := range rows {
 		t.Run(row.Name, func(t *testing.T) {
+			row.Path = strings.ReplaceAll(row.Path, "{webhook}", hook)
 			begin := time.Now()
 			r := s.mistake(t, row)
 			if took := time.Since(begin); took > answerTimeMax {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 
 	"telefuser/jobs"
 )
@@ -13,7 +14,7 @@ import (
 // The limits of a batch's file.
 const (
 	batchLinesMax     = 50_000
-	batchLineBytesMax = imageBytesMax
+	batchLineBytesMax = jsonBytesMax
 	batchErrorsMax    = 100
 	customIDBytesMax  = 512
 )
@@ -42,14 +43,14 @@ func (s *Server) openBatch(ctx context.Context, b jobs.Batch, line int, at int64
 	return &batchReader{file: bufio.NewReaderSize(body, 64<<10), Closer: body, line: line, at: at}, nil
 }
 
-// next answers the next line that is not empty, io.EOF behind the last.
+// next answers the next line that is not empty, io.EOF behind the last. Of a line that is too long it answers its first batchLineBytesMax bytes and one more.
 func (r *batchReader) next() ([]byte, error) {
 	for {
-		text, err := r.file.ReadBytes('\n')
-		if len(text) == 0 || err != nil && !errors.Is(err, io.EOF) {
+		text, size, err := r.readLine()
+		if size == 0 || err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		r.at += int64(len(text))
+		r.at += size
 		r.fileLine++
 		if text = bytes.TrimSpace(text); len(text) > 0 {
 			r.line++
@@ -61,6 +62,26 @@ func (r *batchReader) next() ([]byte, error) {
 	}
 }
 
+// readLine reads a line with its end, and counts its bytes, of which it keeps no more than are needed to see that they are too many.
+func (r *batchReader) readLine() (text []byte, size int64, err error) {
+	for {
+		piece, err := r.file.ReadSlice('\n')
+		size += int64(len(piece))
+		text = append(text, piece[:min(len(piece), batchLineBytesMax+1-len(text))]...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return text, size, err
+		}
+	}
+}
+
+// holdLine waits for the memory that a long line takes when it is decoded, and keeps it until the fields are closed.
+func (s *Server) holdLine(ctx context.Context, f *fields, text []byte) error {
+	if len(text) <= jsonPlainBytesMax {
+		return nil
+	}
+	return s.hold(ctx, f, int64(min(len(text), batchLineBytesMax)))
+}
+
 // batchRequest is one line: a create of the caller's own naming.
 type batchRequest struct {
 	customID string
@@ -69,6 +90,9 @@ type batchRequest struct {
 
 // parseBatchLine reads one line; what it answers in place of it is for the batch's errors.
 func parseBatchLine(text []byte) (batchRequest, *jobs.BatchError) {
+	if len(text) > batchLineBytesMax {
+		return batchRequest{}, &jobs.BatchError{Code: "line_too_long", Message: "A line must have at most " + strconv.Itoa(batchLineBytesMax) + " bytes."}
+	}
 	value, err := decodeJSON(text)
 	object, isObject := value.(map[string]any)
 	if err != nil || !isObject {
@@ -108,7 +132,7 @@ func (s *Server) checkBatch(ctx context.Context, b jobs.Batch) (total int, wrong
 	}
 	defer func() { _ = r.Close() }()
 	seen := map[string]bool{}
-	for len(wrong) < batchErrorsMax && ctx.Err() == nil {
+	for len(wrong) < batchErrorsMax && r.line <= batchLinesMax && ctx.Err() == nil {
 		text, err := r.next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -116,7 +140,12 @@ func (s *Server) checkBatch(ctx context.Context, b jobs.Batch) (total int, wrong
 		if err != nil {
 			return 0, nil, err
 		}
+		f := &fields{}
+		if err := s.holdLine(ctx, f, text); err != nil {
+			return 0, nil, err
+		}
 		request, bad := parseBatchLine(text)
+		f.close()
 		if bad == nil && seen[request.customID] {
 			bad = &jobs.BatchError{Code: "duplicate_custom_id", Param: "custom_id", Message: "This custom_id stands on an earlier line too."}
 		}

@@ -85,7 +85,6 @@ func (s *Server) keepBatch(ctx context.Context, b jobs.Batch, stop context.Cance
 
 // advanceBatch does what a batch's status asks for.
 func (s *Server) advanceBatch(ctx context.Context, b *jobs.Batch) error {
-	records := s.deps.Jobs
 	switch b.Status {
 	case jobs.BatchValidating:
 		total, wrong, err := s.checkBatch(ctx, *b)
@@ -94,10 +93,10 @@ func (s *Server) advanceBatch(ctx context.Context, b *jobs.Batch) error {
 		}
 		if len(wrong) > 0 {
 			b.Errors, b.EndedAt = wrong, b.Now
-			return records.SaveBatch(ctx, b, jobs.BatchFailed, nil, 0)
+			return s.moveBatch(ctx, b, jobs.BatchFailed)
 		}
 		b.Total, b.StartedAt = total, b.Now
-		return records.SaveBatch(ctx, b, jobs.BatchInProgress, nil, 0)
+		return s.moveBatch(ctx, b, jobs.BatchInProgress)
 	case jobs.BatchInProgress:
 		if err := s.settleBatch(ctx, b); err != nil {
 			return err
@@ -107,7 +106,7 @@ func (s *Server) advanceBatch(ctx context.Context, b *jobs.Batch) error {
 			return s.endBatch(ctx, b, jobs.BatchExpired)
 		case b.NextLine == b.Total && len(b.Open) == 0:
 			b.FinalizedAt = b.Now
-			return records.SaveBatch(ctx, b, jobs.BatchFinalizing, nil, 0)
+			return s.moveBatch(ctx, b, jobs.BatchFinalizing)
 		}
 		return s.submitBatch(ctx, b)
 	case jobs.BatchFinalizing:
@@ -116,6 +115,15 @@ func (s *Server) advanceBatch(ctx context.Context, b *jobs.Batch) error {
 		return s.endBatch(ctx, b, jobs.BatchCancelled)
 	case jobs.BatchCompleted, jobs.BatchFailed, jobs.BatchExpired, jobs.BatchCancelled: // ended, and due no more
 	}
+	return nil
+}
+
+// moveBatch writes a batch down under its next status, and counts that.
+func (s *Server) moveBatch(ctx context.Context, b *jobs.Batch, to jobs.BatchStatus) error {
+	if err := s.deps.Jobs.SaveBatch(ctx, b, to, nil, 0); err != nil {
+		return err
+	}
+	s.metrics.batches.WithLabelValues(string(to)).Inc()
 	return nil
 }
 
@@ -169,13 +177,16 @@ func (s *Server) submitBatch(ctx context.Context, b *jobs.Batch) error {
 			return err
 		}
 		if full {
+			s.metrics.lines.WithLabelValues("waited").Inc()
 			pause = batchFullPause
 			break
 		}
 		news[b.NextLine] = line
 		if line.JobID != "" {
+			s.metrics.lines.WithLabelValues("accepted").Inc()
 			b.Open[b.NextLine] = line.JobID
 		} else {
+			s.metrics.lines.WithLabelValues("refused").Inc()
 			b.Failed++
 		}
 		b.NextLine, b.NextByte = r.line, r.at
@@ -191,13 +202,18 @@ func (s *Server) submitBatch(ctx context.Context, b *jobs.Batch) error {
 
 // submitLine makes the video of one line; full is true when the service takes no more at the moment. The line's own number keeps a batch that goes on after a crash from making it twice.
 func (s *Server) submitLine(ctx context.Context, b jobs.Batch, text []byte) (line jobs.BatchLine, full bool, err error) {
+	f := &fields{}
+	defer f.close()
+	if err := s.holdLine(ctx, f, text); err != nil {
+		return line, false, err
+	}
 	request, bad := parseBatchLine(text)
 	if bad != nil {
 		return line, false, errors.New("api: batch " + b.ID + ": its file has changed")
 	}
 	line.CustomID = request.customID
 	_, ranked := request.body["priority"]
-	f := &fields{values: request.body}
+	f.values = request.body
 	d, err := s.draftVideo(ctx, caller{tenant: b.Tenant, keyID: b.KeyID}, f)
 	f.close()
 	if err == nil {
@@ -263,7 +279,7 @@ func (s *Server) endBatch(ctx context.Context, b *jobs.Batch, as jobs.BatchStatu
 		}
 	}
 	b.EndedAt, b.Open = b.Now, nil
-	return records.SaveBatch(ctx, b, as, nil, 0)
+	return s.moveBatch(ctx, b, as)
 }
 
 // cancelOpen cancels the videos of a batch that have not ended, those included that were made just before their holder was lost, and so are not written down.

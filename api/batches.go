@@ -22,6 +22,10 @@ const (
 // createBatch answers POST /v1/batches. The file is looked into later, by whoever holds the batch.
 func (s *Server) createBatch(c echo.Context) error {
 	ctx, who := c.Request().Context(), callerOf(c)
+	key, err := idempotencyKey(c.Request().Header)
+	if err != nil {
+		return err
+	}
 	if err := s.limitRate(c, who); err != nil {
 		return err
 	}
@@ -32,6 +36,10 @@ func (s *Server) createBatch(c echo.Context) error {
 	defer f.close()
 	b, err := draftBatch(f)
 	if err != nil {
+		return err
+	}
+	request := jobs.CreateBatchRequest{IdempotencyKey: key, Retry: isRetry(c.Request().Header)}
+	if request.Fingerprint, err = digestOf(b); err != nil {
 		return err
 	}
 	file, err := s.deps.Jobs.GetFile(ctx, who.tenant, b.InputFileID)
@@ -45,8 +53,13 @@ func (s *Server) createBatch(c echo.Context) error {
 		return badRequest("input_file_id", codeInvalidValue, "input_file_id must be a file of purpose batch.")
 	}
 	b.ID, b.Tenant, b.KeyID = jobs.NewBatchID(time.Now()), who.tenant, who.keyID
-	if b, err = s.deps.Jobs.CreateBatch(ctx, b); err != nil {
+	request.Batch = b
+	b, replayed, err := s.deps.Jobs.CreateBatch(ctx, request)
+	if err != nil {
 		return err
+	}
+	if !replayed {
+		s.metrics.batches.WithLabelValues(string(jobs.BatchValidating)).Inc()
 	}
 	return c.JSON(http.StatusOK, batchObject(b))
 }

@@ -23,6 +23,25 @@ type bodyRule struct {
 	multipartOnly bool
 	// files are the fields that may be file parts.
 	files []string
+	// batches takes the file of a batch too, which may be larger than others.
+	batches bool
+}
+
+// bodyBytesMax bounds a multipart body.
+func (r bodyRule) bodyBytesMax() int64 {
+	if r.batches {
+		return filesBodyBytesMax
+	}
+	return multipartBytesMax
+}
+
+// fileBytesMax bounds a file part, as far as is known from the parts before it what it is.
+func (r bodyRule) fileBytesMax(before *fields) int64 {
+	purpose, known := before.values["purpose"]
+	if r.batches && (!known || purpose == batchPurpose) {
+		return batchFileBytesMax
+	}
+	return imageBytesMax
 }
 
 // decodeBody reads the whole body into fields, whatever its content type. The caller closes what it gets as soon as it has taken the fields, for
@@ -43,7 +62,7 @@ func (s *Server) decodeBody(c echo.Context, rule bodyRule) (*fields, error) {
 	defer body.done()
 	switch {
 	case mediaType == "multipart/form-data":
-		return s.decodeMultipart(request.Context(), arriving{http.MaxBytesReader(c.Response(), body, multipartBytesMax), body.done}, params["boundary"], rule)
+		return s.decodeMultipart(request.Context(), arriving{http.MaxBytesReader(c.Response(), body, rule.bodyBytesMax()), body.done}, params["boundary"], rule)
 	case rule.multipartOnly:
 	case mediaType == "application/json":
 		return s.decodeJSONBody(request.Context(), arriving{http.MaxBytesReader(c.Response(), body, jsonBytesMax), body.done})

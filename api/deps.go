@@ -76,7 +76,7 @@ type VideoRecords interface {
 	Get(ctx context.Context, tenant, id string) (jobs.Job, error)
 	List(ctx context.Context, tenant string, q jobs.ListQuery) (page []jobs.Job, hasMore bool, err error)
 	Delete(ctx context.Context, tenant, id string) (jobs.Job, error)
-	QueuePosition(ctx context.Context, job jobs.Job) (position int, queued bool, err error)
+	QueuePositions(ctx context.Context, page ...jobs.Job) ([]int, error)
 	Subscribe(ctx context.Context, id string) (changes <-chan struct{}, cancel func())
 }
 
@@ -95,7 +95,7 @@ type InputRecords interface {
 
 // BatchRecords are the batches of tenants, and what their holder does with them.
 type BatchRecords interface {
-	CreateBatch(ctx context.Context, b jobs.Batch) (jobs.Batch, error)
+	CreateBatch(ctx context.Context, r jobs.CreateBatchRequest) (b jobs.Batch, replayed bool, err error)
 	GetBatch(ctx context.Context, tenant, id string) (jobs.Batch, error)
 	ListBatches(ctx context.Context, tenant string, q jobs.ListQuery) (page []jobs.Batch, hasMore bool, err error)
 	CancelBatch(ctx context.Context, tenant, id string) (jobs.Batch, error)

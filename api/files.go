@@ -24,7 +24,7 @@ func (s *Server) createFile(c echo.Context) error {
 	if err := s.limitUpload(c, who); err != nil {
 		return err
 	}
-	f, err := s.decodeBody(c, bodyRule{multipartOnly: true, files: []string{"file"}})
+	f, err := s.decodeBody(c, bodyRule{multipartOnly: true, files: []string{"file"}, batches: true})
 	if err != nil {
 		return err
 	}
@@ -65,6 +65,9 @@ func takeFile(f *fields) (string, *upload, error) {
 	file, isFile := value.(*upload)
 	if !isFile {
 		return "", nil, badRequest("file", codeInvalidType, "Invalid type for 'file': expected a file, but got "+kind(value)+" instead.")
+	}
+	if purpose != batchPurpose && file.size > imageBytesMax {
+		return "", nil, fileTooLarge("file", imageBytesMax)
 	}
 	return purpose, file, refuseRest(f)
 }

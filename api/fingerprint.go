@@ -32,8 +32,21 @@ func (d draft) fingerprint() (string, error) {
 	if len(text) > jobs.SpecBytesMax-specMarginBytes {
 		return "", badRequest("prompt", codeTooLong, "prompt, camera and metadata are too long together.")
 	}
+	return hexDigest(text), nil
+}
+
+func hexDigest(text []byte) string {
 	digest := sha256.Sum256(text)
-	return hex.EncodeToString(digest[:]), nil
+	return hex.EncodeToString(digest[:])
+}
+
+// digestOf is the digest of what a request without pictures says.
+func digestOf(said any) (string, error) {
+	text, err := json.Marshal(said)
+	if err != nil {
+		return "", err
+	}
+	return hexDigest(text), nil
 }
 
 // idempotencyKey reads the header of that name; "" where there is none.

@@ -23,8 +23,11 @@ const (
 	promptBytesMax    = 4 * promptRunesMax
 	// nameBytesMax bounds the name of a field.
 	nameBytesMax = 256
-	// imageBytesMax bounds a picture, and any other uploaded file.
+	// imageBytesMax bounds a picture, and any other uploaded file but that of a batch.
 	imageBytesMax = 20 << 20
+	// batchFileBytesMax bounds the file of a batch, as OpenAI does, filesBodyBytesMax the form that any file comes in.
+	batchFileBytesMax = 200 << 20
+	filesBodyBytesMax = batchFileBytesMax + multipartBytesMax - imageBytesMax
 	// fetchesMax is how many pictures are fetched by URL at the same time; more of them wait.
 	fetchesMax = 16
 	// spoolMemoryBytesMax is what of one upload is held in memory before it goes to a file without a name.

@@ -18,6 +18,8 @@ type metrics struct {
 	created  *prometheus.CounterVec
 	replayed prometheus.Counter
 	uploads  prometheus.Counter
+	batches  *prometheus.CounterVec
+	lines    *prometheus.CounterVec
 }
 
 func newMetrics(registry *prometheus.Registry, started time.Time) (*metrics, error) {
@@ -29,11 +31,14 @@ func newMetrics(registry *prometheus.Registry, started time.Time) (*metrics, err
 		streams:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "telefuser_event_streams", Help: "Open event streams."}),
 		created:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "telefuser_tasks_created_total", Help: "Jobs accepted, by pipeline and task."}, []string{"pipeline", "task"}),
 		replayed: prometheus.NewCounter(prometheus.CounterOpts{Name: "telefuser_tasks_replayed_total", Help: "Creates that were answered with a job that was there already."}),
-		uploads:  prometheus.NewCounter(prometheus.CounterOpts{Name: "telefuser_upload_bytes_total", Help: "Bytes of files received in request bodies."}),
+		batches:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "telefuser_batches_total", Help: "Batches that this process moved to a status; validating are those that it accepted."}, []string{"status"}),
+		lines: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "telefuser_batch_lines_total",
+			Help: "Lines of batches: accepted became a video, refused was a mistake of the line's, waited met a service that takes no more at the moment."}, []string{"result"}),
+		uploads: prometheus.NewCounter(prometheus.CounterOpts{Name: "telefuser_upload_bytes_total", Help: "Bytes of files received in request bodies."}),
 	}
 	uptime := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "telefuser_service_uptime_seconds", Help: "Time since this API process began."},
 		func() float64 { return time.Since(started).Seconds() })
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inflight, m.streams, m.created, m.replayed, m.uploads, uptime} {
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inflight, m.streams, m.created, m.replayed, m.uploads, m.batches, m.lines, uptime} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}

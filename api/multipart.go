@@ -176,13 +176,14 @@ func (r *formReader) readFile(part *multipart.Part, name string, steps []string,
 	}
 	file := &upload{filename: filename, spool: newSpool(r.server.cfg.TempDir)}
 	r.out.uploads = append(r.out.uploads, file)
-	if err := r.server.receive(file.spool, io.LimitReader(part, imageBytesMax+1)); err != nil {
+	most := r.rule.fileBytesMax(r.out)
+	if err := r.server.receive(file.spool, io.LimitReader(part, most+1)); err != nil {
 		return bodyError(fmt.Errorf("api: receive a file: %w", err), errNoParts.message)
 	}
 	r.server.metrics.uploads.Add(float64(file.size))
 	switch {
-	case file.size > imageBytesMax:
-		return tooLarge(root, root+" is larger than "+strconv.Itoa(imageBytesMax)+" bytes.")
+	case file.size > most:
+		return fileTooLarge(root, most)
 	case file.size == 0 && filename == "":
 		return nil
 	case file.size == 0:
@@ -193,6 +194,10 @@ func (r *formReader) readFile(part *multipart.Part, name string, steps []string,
 	}
 	r.out.values[root] = file
 	return nil
+}
+
+func fileTooLarge(name string, most int64) error {
+	return tooLarge(name, name+" is larger than "+strconv.FormatInt(most, 10)+" bytes.")
 }
 
 // fileName tells files from text fields: by a filename, or without one by a content type that is not text.

@@ -83,7 +83,13 @@ func (s *Server) submit(ctx context.Context, d draft, request jobs.CreateRequest
 
 // storeStaged puts an object whose record does not exist yet. It is staged first, so that it is removed if the record never comes.
 func (s *Server) storeStaged(ctx context.Context, key string, body io.Reader, o storage.PutOptions) error {
-	if err := s.deps.Jobs.Stage(ctx, key); err != nil {
+	stage := s.deps.Jobs.Stage
+	if o.SizeBytes > imageBytesMax { // the minute that other objects have may be too short for it
+		stage = func(ctx context.Context, keys ...string) error {
+			return s.deps.Jobs.StageFor(ctx, s.cfg.UploadTimeout, keys...)
+		}
+	}
+	if err := stage(ctx, key); err != nil {
 		return err
 	}
 	_, err := s.deps.Store.Put(ctx, key, body, o)

@@ -52,7 +52,7 @@ func (s *Server) follow(ctx context.Context, c echo.Context, stream *eventStream
 	defer heartbeat.Stop()
 	for {
 		if job.Revision > seen {
-			v := s.placed(jobs.WithPatience(ctx), job) // a stream has as much for each look
+			v := s.placed(jobs.WithPatience(ctx), job)[0] // a stream has as much for each look
 			if err := stream.send("video", strconv.FormatInt(job.Revision, 10), v); err != nil {
 				return nil // the client went away
 			}

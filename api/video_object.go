@@ -99,23 +99,24 @@ func unixOrNull(t time.Time) *int64 {
 
 func sizeText(width, height int) string { return strconv.Itoa(width) + "x" + strconv.Itoa(height) }
 
-// placed is the wire object with its place in the queue. The place is an extra: where it cannot be had, the object goes without it rather
+// placed are the wire objects with their places in the queue. The place is an extra: where it cannot be had, the objects go without it rather
 // than not at all.
-func (s *Server) placed(ctx context.Context, job jobs.Job) openapi.Video {
-	v := video(job)
-	if job.State != jobs.StateQueued {
-		return v
+func (s *Server) placed(ctx context.Context, page ...jobs.Job) []openapi.Video {
+	out := make([]openapi.Video, len(page))
+	places, err := s.deps.Jobs.QueuePositions(ctx, page...)
+	for i, job := range page {
+		out[i] = video(job)
+		if err == nil && places[i] > 0 {
+			position := int64(places[i])
+			out[i].QueuePosition = &position
+		}
 	}
-	if place, queued, err := s.deps.Jobs.QueuePosition(ctx, job); err == nil && queued {
-		position := int64(place)
-		v.QueuePosition = &position
-	}
-	return v
+	return out
 }
 
 // describeVideo is the wire object with its place in the queue, and the headers that go with it.
 func (s *Server) describeVideo(ctx context.Context, c echo.Context, job jobs.Job) openapi.Video {
-	v := s.placed(ctx, job)
+	v := s.placed(ctx, job)[0]
 	header := c.Response().Header()
 	if !job.State.Terminal() {
 		header.Set("Openai-Poll-After-Ms", strconv.FormatInt(s.cfg.PollAfter.Milliseconds(), 10))

@@ -56,9 +56,7 @@ func (s *Server) listVideos(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, job := range page {
-		list.Data = append(list.Data, video(job))
-	}
+	list.Data = append(list.Data, s.placed(c.Request().Context(), page...)...)
 	if n := len(list.Data); n > 0 {
 		list.FirstID, list.LastID, list.HasMore = &list.Data[0].ID, &list.Data[n-1].ID, more
 	}

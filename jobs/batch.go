@@ -100,27 +100,43 @@ func NewBatchID(now time.Time) string { return newID("batch_", now) }
 // ValidBatchID says whether the text has the form of a batch id.
 func ValidBatchID(id string) bool { return batchPattern.MatchString(id) }
 
-// CreateBatch accepts a batch, which a holder then takes. ErrQuota means that the tenant has too many open ones.
-func (s *Store) CreateBatch(ctx context.Context, b Batch) (Batch, error) {
-	if !ValidBatchID(b.ID) || !tenantPattern.MatchString(b.Tenant) {
-		return Batch{}, fmt.Errorf("jobs: create batch: %w", ErrInvalid)
+// CreateBatchRequest asks for a batch. The other fields mean what they mean in CreateRequest.
+type CreateBatchRequest struct {
+	Batch          Batch
+	IdempotencyKey string
+	Fingerprint    string
+	Retry          bool
+}
+
+// CreateBatch accepts a batch, which a holder then takes. It returns the earlier one, and replayed, for a request that was made before. ErrQuota means that the tenant has too many open
+// ones, ErrIdempotencyMismatch that the key was used for another request.
+func (s *Store) CreateBatch(ctx context.Context, req CreateBatchRequest) (b Batch, replayed bool, err error) {
+	b = req.Batch
+	if !ValidBatchID(b.ID) || !tenantPattern.MatchString(b.Tenant) || len(req.IdempotencyKey) > IdempotencyKeyBytesMax || !fingerprintPattern.MatchString(req.Fingerprint) {
+		return Batch{}, false, fmt.Errorf("jobs: create batch: %w", ErrInvalid)
 	}
 	doc, err := json.Marshal(b)
 	if err != nil {
-		return Batch{}, fmt.Errorf("jobs: create batch: %w: %w", ErrInvalid, err)
+		return Batch{}, false, fmt.Errorf("jobs: create batch: %w: %w", ErrInvalid, err)
 	}
-	created, err := s.evalWord(ctx, "batch_put", b.ID, b.Tenant, doc, batchesOpenMax)
+	answer, err := s.evalList(ctx, "batch_put", b.ID, b.Tenant, doc, batchesOpenMax, shortFingerprint(req.Fingerprint), shortKey(req.IdempotencyKey),
+		flag(req.Retry && req.Fingerprint != ""), ms(s.cfg.IdempotencyTTL), ms(s.cfg.DedupeTTL))
 	if err != nil {
-		return Batch{}, err
+		return Batch{}, false, err
 	}
-	if created == "full" {
-		return Batch{}, s.quotaError("batches", 0)
+	switch word(answer, 0) {
+	case "made":
+		b.CreatedAt, b.Status = parseMS(word(answer, 1)), BatchValidating
+		return b, false, nil
+	case "replay":
+		b, err = decodeBatch(word(answer, 1), fields(answer, 2))
+		return b, true, err
+	case "mismatch":
+		return Batch{}, false, fmt.Errorf("jobs: create batch: %w", ErrIdempotencyMismatch)
+	case "full":
+		return Batch{}, false, s.quotaError("batches", 0)
 	}
-	b.CreatedAt, b.Status = parseMS(created), BatchValidating
-	if b.CreatedAt.IsZero() {
-		return Batch{}, fmt.Errorf("jobs: create batch %s: the id is taken: %w", b.ID, ErrInvalid)
-	}
-	return b, nil
+	return Batch{}, false, fmt.Errorf("jobs: create batch %s: the id is taken: %w", b.ID, ErrInvalid)
 }
 
 func decodeBatch(id string, f map[string]string) (Batch, error) {

@@ -29,6 +29,7 @@ package jobs
 //	P:hl:<webhook>       zset    its deliveries by time, for people to look at
 //	P:hnext  P:hgone     zset, set  webhooks by when something is due; those whose deliveries have to be swept up
 //	P:b:<batch>          hash    a batch; P:bl:<batch> its lines, P:bt:<tenant> a tenant's batches by id, P:bo:<tenant> those that have not ended
+//	P:bi:<tenant>:<hash> string  "batch fingerprint" of an idempotency key of a batch; P:bd:<tenant>:<fingerprint> of one without a key
 //	P:bq                 zset    batches that have not ended by when they are due, or by the end of their holder's lease
 //	P:workers  P:worker  zset, hash  live workers by the end of their term; what they say of themselves
 //	P:reaper             string  who reaps now

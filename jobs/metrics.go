@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 )
 
 // counters are this process's counts. Labels are few and bounded: no ids, no tenants.
@@ -81,6 +82,8 @@ type collector struct {
 	garbage *prometheus.Desc
 	outbox  *prometheus.Desc
 	workers *prometheus.Desc
+	batches *prometheus.Desc
+	overdue *prometheus.Desc
 	up      *prometheus.Desc
 
 	mu     sync.Mutex
@@ -101,6 +104,8 @@ func (s *Store) Collector() prometheus.Collector {
 		garbage: desc("garbage_entries", "Entries of objects to delete."),
 		outbox:  desc("outbox_entries", "Jobs whose ticket is not known to be out."),
 		workers: desc("workers", "Workers that are up."),
+		batches: desc("batches_open", "Batches that have not ended."),
+		overdue: desc("batches_oldest_due_seconds", "How long the batch that is due the longest has been so; 0 when none is."),
 		up:      desc("redis_up", "1 when Redis answered this scrape."),
 	}
 }
@@ -110,7 +115,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, m := range c.store.metrics.all() {
 		m.Describe(ch)
 	}
-	for _, d := range []*prometheus.Desc{c.jobs, c.oldest, c.queue, c.garbage, c.outbox, c.workers, c.up} {
+	for _, d := range []*prometheus.Desc{c.jobs, c.oldest, c.queue, c.garbage, c.outbox, c.workers, c.batches, c.overdue, c.up} {
 		ch <- d
 	}
 }
@@ -144,10 +149,12 @@ func (c *collector) read(ctx context.Context) []prometheus.Metric {
 	pipe := s.rdb.Pipeline()
 	names := pipe.SMembers(ctx, s.key("pipelines"))
 	garbage, outbox, workers := pipe.ZCard(ctx, s.key("garbage")), pipe.ZCard(ctx, s.key("outbox")), pipe.ZCard(ctx, s.key("workers"))
+	batches, due, now := pipe.ZCard(ctx, s.key("bq")), pipe.ZRangeWithScores(ctx, s.key("bq"), 0, 0), pipe.Time(ctx)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return down
 	}
-	out := []prometheus.Metric{gauge(c.up, 1), gauge(c.garbage, float64(garbage.Val())), gauge(c.outbox, float64(outbox.Val())), gauge(c.workers, float64(workers.Val()))}
+	out := []prometheus.Metric{gauge(c.up, 1), gauge(c.garbage, float64(garbage.Val())), gauge(c.outbox, float64(outbox.Val())), gauge(c.workers, float64(workers.Val())),
+		gauge(c.batches, float64(batches.Val())), gauge(c.overdue, overdue(due.Val(), now.Val()).Seconds())}
 	for _, p := range names.Val() {
 		counts, err := s.Counts(ctx, p)
 		if err != nil {
@@ -164,4 +171,12 @@ func (c *collector) read(ctx context.Context) []prometheus.Metric {
 			gauge(c.queue, float64(max(0, lists.active-lists.leased)), p, "active_without_lease"))
 	}
 	return out
+}
+
+// overdue is how long the first entry, whose score is in milliseconds, has been due.
+func overdue(first []redis.Z, now time.Time) time.Duration {
+	if len(first) == 0 {
+		return 0
+	}
+	return max(0, now.Sub(time.UnixMilli(int64(first[0].Score))))
 }

@@ -94,14 +94,34 @@ func (s *Store) List(ctx context.Context, tenant string, q ListQuery) (jobs []Jo
 // QueuePosition is a queued job's place in its pipeline's queue, from 1, as tenants take turns: how many would begin until it does, counting itself, if nothing else happened; false when it
 // does not wait. With more than a hundred tenants waiting it is an estimate. Limits of running jobs are not looked at.
 func (s *Store) QueuePosition(ctx context.Context, job Job) (position int, queued bool, err error) {
-	if job.State != StateQueued {
-		return 0, false, nil
-	}
-	answer, err := s.evalList(ctx, "place", job.ID, job.Spec.Pipeline, job.Tenant)
+	places, err := s.QueuePositions(ctx, job)
 	if err != nil {
 		return 0, false, err
 	}
-	return int(number(answer, 0)), len(answer) > 0, nil
+	return places[0], places[0] > 0, nil
+}
+
+// QueuePositions are those of many jobs, in one round trip; 0 for one that does not wait.
+func (s *Store) QueuePositions(ctx context.Context, page ...Job) ([]int, error) {
+	places := make([]int, len(page))
+	var args []any
+	var at []int
+	for i, job := range page {
+		if job.State == StateQueued {
+			args, at = append(args, job.ID, job.Spec.Pipeline, job.Tenant), append(at, i)
+		}
+	}
+	if len(at) == 0 {
+		return places, nil
+	}
+	answer, err := s.evalList(ctx, "place", args...)
+	if err != nil {
+		return nil, err
+	}
+	for i, place := range at {
+		places[place] = int(number(answer, i))
+	}
+	return places, nil
 }
 
 // Counts is what a pipeline has to do.

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"telefuser/jobs"
@@ -47,9 +48,13 @@ func payload(d jobs.Delivery) ([]byte, error) {
 	return body, nil
 }
 
-// sample is an event of a type that never happened, for tests of receivers. Its subject is no video of anybody's.
+// sampleSuffix ends the id of a subject that is nobody's.
+const sampleSuffix = "_00000000000000000000000000"
+
+// sample is an event of a type that never happened, for tests of receivers. Its subject is no video and no batch of anybody's.
 func sample(kind string, now time.Time) jobs.Delivery {
-	d := jobs.Delivery{EventID: jobs.NewEventID(now), Type: kind, SubjectID: "video_00000000000000000000000000", CreatedAt: now}
+	object, _, _ := strings.Cut(kind, ".")
+	d := jobs.Delivery{EventID: jobs.NewEventID(now), Type: kind, SubjectID: object + sampleSuffix, CreatedAt: now}
 	if kind == jobs.EventVideoFailed {
 		d.Failure = &jobs.Failure{Code: jobs.CodeInternal, Message: "This is a test."}
 	}

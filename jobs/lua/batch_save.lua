@@ -1,4 +1,4 @@
--- batch_save: what its holder says of a batch, if it is still its holder and the status is the one that it knows.
+-- batch_save: what its holder says of a batch, if it is still its holder and the status is the one that it knows. Webhooks are told of its end.
 -- ARGV: id fence from to document due_ms keep_ms, then line and text of each that has news. A due of -1 keeps the lease; a keep of 0 or more ends the batch, whose record then stays that long.
 local id = ARGV[1]
 local key, lines = P .. ':b:' .. id, P .. ':bl:' .. id
@@ -12,6 +12,7 @@ if keep >= 0 then
   redis.call('SREM', P .. ':bo:' .. f[3], id)
   redis.call('DEL', lines)
   redis.call('PEXPIRE', key, keep)
+  announce(f[3], 'batch.' .. ARGV[4], id)
 elseif due >= 0 then
   redis.call('ZADD', P .. ':bq', int(now + due), id)
 end
