@@ -159,6 +159,7 @@ func translations() []translation {
 			noRetry: true, retryAfter: 60}},
 		{ErrAddress, *badRequest("url", codeInvalidValue, "url must be an https address of at most 2048 characters, without user and password, on a port that this server calls.")},
 		{ErrUnreachable, *badRequest("url", codeInvalidValue, "url must have a public host that can be found.")},
+		{jobs.ErrSealed, problem{status: 503, typ: typeServer, code: codeWebhooksOff, message: "The secret of this webhook cannot be opened here. Rotate it, or tell the operator.", noRetry: true}},
 		{jobs.ErrUnstaged, unavailable},
 		{jobs.ErrUnavailable, unavailable},
 		{jobs.ErrDataLost, unavailable},

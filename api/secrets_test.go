@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+
+	"telefuser/jobs"
 )
 
 // canaries are texts that were sent and must not turn up where they do not belong.
@@ -27,10 +30,10 @@ func (c canaries) in(text string) []string {
 }
 
 // TestSecretsStayWhereTheyBelong sends secrets through every door, to be taken and to be refused, and looks for them in the log, in the metrics, in refusals, in the
-// names of all keys of Redis and in all that asynq keeps there. The records, which have them, are not looked at, but for the keys.
+// names of all keys of Redis and in all that asynq keeps there. The records, which have them, are not looked at, but for keys and signing secrets.
 func TestSecretsStayWhereTheyBelong(t *testing.T) {
 	var l live
-	s, stage := newOutboundStack(t, withKeys, withSessions(t, &l))
+	s, stage := newOutboundStack(t, withKeys, withSessions(t, &l), func(in *setup) { in.jobs.SecretKeys = [][]byte{bytes.Repeat([]byte{1}, jobs.SecretKeyBytes)} })
 	c := canaries{}
 	key := s.key(t, "acme")
 	c["API key"] = strings.TrimPrefix(key, "Bearer ")
@@ -61,7 +64,7 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 	if !strings.Contains(records, c["prompt"]) {
 		t.Error("no record has its prompt: this test looks at the wrong place")
 	}
-	for _, what := range []string{"API key", "wrong key"} {
+	for _, what := range []string{"API key", "wrong key", "webhook secret"} {
 		if strings.Contains(records, c[what]) {
 			t.Errorf("the records have the %s", what)
 		}

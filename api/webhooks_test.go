@@ -71,7 +71,7 @@ func TestSDKManagesWebhooks(t *testing.T) {
 	if err != nil || changed.Name != "yours" || changed.URL != made.URL || !slices.Equal(changed.EventTypes, []string{"video.failed"}) {
 		t.Errorf("updated: %+v, %v", changed, err)
 	}
-	if types, err := hooks.EventTypes.List(ctx); err != nil || !slices.Equal(types.Data, []string{"video.completed", "video.failed"}) {
+	if types, err := hooks.EventTypes.List(ctx); err != nil || !slices.Equal(types.Data, jobs.WebhookEventTypes()) {
 		t.Errorf("types: %+v, %v", types, err)
 	}
 	deleted, err := hooks.Delete(ctx, made.ID)
@@ -171,7 +171,7 @@ func TestBadWebhooks(t *testing.T) {
 	for _, c := range []struct{ path, body, param string }{
 		{"", `{"url":"http://127.0.0.1/"}`, "url"}, {"", `{"event_types":[]}`, "event_types"}, {"", `{"x":1}`, "x"},
 		{"/rotate_secret", `{"keep_old_secret_active_for_24_hours":"yes"}`, "keep_old_secret_active_for_24_hours"}, {"/rotate_secret", `{"x":1}`, "x"},
-		{"/test", `{}`, "event_type"}, {"/test", `{"event_type":"batch.completed"}`, "event_type"}, {"/test", `{"event_type":"video.failed","x":1}`, "x"},
+		{"/test", `{}`, "event_type"}, {"/test", `{"event_type":"response.completed"}`, "event_type"}, {"/test", `{"event_type":"video.failed","x":1}`, "x"},
 	} {
 		if p := s.postJSON(t, "/v1/webhook_endpoints/"+id+c.path, c.body).problem(t, 400); p["param"] != c.param {
 			t.Errorf("%s %s: %v", c.path, c.body, p)

@@ -55,6 +55,8 @@ type Config struct {
 	Quota Quota
 	// WebhooksPerTenantMax is how many webhooks a tenant may have: 20.
 	WebhooksPerTenantMax int
+	// SecretKeys are keys of 32 bytes. The first one seals the secrets of webhooks before they reach Redis, and all of them open what is sealed. None: secrets lie in Redis as they are.
+	SecretKeys [][]byte
 	// KeyCacheTTL is how long an API key is believed without asking Redis; a revocation works within it: 2 s.
 	KeyCacheTTL time.Duration
 	// WorkerTTL is how long a worker counts as up after its last heartbeat: 10 s.
@@ -125,6 +127,9 @@ func (c Config) Validate() error {
 	bad(c.KeyCacheTTL > 5*time.Second, "KeyCacheTTL", "must be at most 5 s")
 	bad(c.QueueAgeMax < 0, "QueueAgeMax", "must not be negative")
 	bad(c.PriorityStep > 30*24*time.Hour, "PriorityStep", "must be at most 30 days")
+	for _, key := range c.SecretKeys {
+		bad(len(key) != SecretKeyBytes, "SecretKeys", fmt.Sprintf("must have %d bytes each", SecretKeyBytes))
+	}
 	for _, name := range QuotaNames() {
 		limit := *c.Quota.Field(name)
 		bad(limit < 0 || limit > quotaMax, "Quota "+name, "must be 0 or more")

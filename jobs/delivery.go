@@ -41,7 +41,7 @@ type Delivery struct {
 type DeliveryClaim struct {
 	Delivery
 	URL string
-	// Secrets sign it, the newest first.
+	// Secrets sign it, the newest first. None means that they are sealed with a key that this process does not have: it leaves the delivery to another one.
 	Secrets []Secret
 	nonce   string
 }
@@ -90,14 +90,25 @@ func (s *Store) TakeDeliveries(ctx context.Context, limit int, lease time.Durati
 	for _, row := range answer {
 		cells, _ := row.([]any)
 		claim := DeliveryClaim{Delivery: decodeDelivery(word(cells, 0), word(cells, 1), fields(cells, 5)), URL: word(cells, 2), nonce: nonce}
-		for _, secret := range []string{word(cells, 3), word(cells, 4)} {
-			if secret != "" {
-				claim.Secrets = append(claim.Secrets, Secret(secret))
-			}
-		}
+		claim.Secrets = s.takenSecrets(ctx, claim.WebhookID, word(cells, 3), word(cells, 4))
 		out = append(out, claim)
 	}
 	return out, nil
+}
+
+// takenSecrets opens the secrets of a delivery, and seals on the way the one that is not, or no longer as it should be.
+func (s *Store) takenSecrets(ctx context.Context, webhook, text, old string) []Secret {
+	secrets, err := s.openSecrets(webhook, text, old)
+	if err != nil {
+		s.log.ErrorContext(ctx, "a webhook's secret cannot be opened: give this process its key", "webhook_id", webhook, "error", err)
+		return nil
+	}
+	if !s.seals.current(text) {
+		if _, err := s.reseal(ctx, webhook, "sec", text); err != nil {
+			s.log.WarnContext(ctx, "a webhook's secret was not sealed", "webhook_id", webhook, "error", err) // the next delivery tries again
+		}
+	}
+	return secrets
 }
 
 // SettleDelivery writes what came of an attempt. ErrStale means that the delivery is no longer this sender's, and nothing was written.
@@ -185,10 +196,7 @@ func (s *Store) OldestDelivery(ctx context.Context) (time.Duration, error) {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return 0, unavailable("oldest delivery", err)
 	}
-	if len(first.Val()) == 0 {
-		return 0, nil
-	}
-	return max(0, now.Val().Sub(time.UnixMilli(int64(first.Val()[0].Score)))), nil
+	return overdue(first.Val(), now.Val()), nil
 }
 
 func decodeDelivery(webhookID, eventID string, f map[string]string) Delivery {

@@ -38,6 +38,8 @@ var (
 	ErrInvalid = errors.New("invalid argument")
 	// ErrUnauthorized says that no live API key has this secret.
 	ErrUnauthorized = errors.New("unknown API key")
+	// ErrSealed says that a webhook's secret is sealed with a key that this process does not have.
+	ErrSealed = errors.New("sealed with an unknown key")
 	// ErrStuck says that a run did not end within the stop time after it was told to; it may still hold its device.
 	ErrStuck = errors.New("a run did not stop")
 )

@@ -22,6 +22,7 @@ type Store struct {
 	memory     memoryGauge
 	epoch      epochWatch
 	metrics    *counters
+	seals      *sealer
 	ids        IDs
 
 	// acks are outbox entries whose tickets are out; the next Create removes them in passing.
@@ -44,6 +45,10 @@ func New(cfg Config, rdb Client, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	seals, err := newSealer(cfg.SecretKeys)
+	if err != nil {
+		return nil, err
+	}
 	cfg = cfg.withDefaults()
 	metrics := newCounters()
 	return &Store{
@@ -53,6 +58,7 @@ func New(cfg Config, rdb Client, log *slog.Logger) (*Store, error) {
 		keys:    newKeyCache(cfg.KeyCacheTTL, time.Now),
 		limiter: newRateLimiter(cfg, rdb),
 		metrics: metrics,
+		seals:   seals,
 	}, nil
 }
 

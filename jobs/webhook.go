@@ -17,10 +17,16 @@ import (
 const (
 	EventVideoCompleted = "video.completed"
 	EventVideoFailed    = "video.failed"
+	EventBatchCompleted = "batch.completed"
+	EventBatchFailed    = "batch.failed"
+	EventBatchExpired   = "batch.expired"
+	EventBatchCancelled = "batch.cancelled"
 )
 
 // WebhookEventTypes are all events that happen here.
-func WebhookEventTypes() []string { return []string{EventVideoCompleted, EventVideoFailed} }
+func WebhookEventTypes() []string {
+	return []string{EventVideoCompleted, EventVideoFailed, EventBatchCompleted, EventBatchFailed, EventBatchExpired, EventBatchCancelled}
+}
 
 // Webhook is an endpoint of a tenant that wants to be told of events.
 type Webhook struct {
@@ -111,7 +117,7 @@ func (s *Store) CreateWebhook(ctx context.Context, tenant string, c WebhookChang
 	}
 	id := newID("whe_", time.Now())
 	secret, hint := NewWebhookSecret()
-	answer, err := s.eval(ctx, "hook_create", id, tenant, s.cfg.WebhooksPerTenantMax, c.Name, c.URL, c.events(), secret.Reveal(), hint)
+	answer, err := s.eval(ctx, "hook_create", id, tenant, s.cfg.WebhooksPerTenantMax, c.Name, c.URL, c.events(), s.seals.seal(secret, id), hint)
 	if err != nil {
 		return Webhook{}, "", err
 	}
@@ -190,7 +196,7 @@ func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id string, keep
 		keep = oldSecretTTL
 	}
 	secret, hint := NewWebhookSecret()
-	answer, err := s.evalList(ctx, "hook_rotate", id, tenant, secret.Reveal(), hint, ms(keep))
+	answer, err := s.evalList(ctx, "hook_rotate", id, tenant, s.seals.seal(secret, id), hint, ms(keep))
 	if err != nil {
 		return Webhook{}, "", err
 	}
@@ -216,7 +222,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, tenant, id string) error {
 	return nil
 }
 
-// WebhookSecrets reads the secrets that sign for an endpoint, the newest first.
+// WebhookSecrets reads the secrets that sign for an endpoint, the newest first. ErrSealed means that this process cannot open them.
 func (s *Store) WebhookSecrets(ctx context.Context, tenant, id string) ([]Secret, error) {
 	if _, err := s.GetWebhook(ctx, tenant, id); err != nil {
 		return nil, err
@@ -230,9 +236,25 @@ func (s *Store) WebhookSecrets(ctx context.Context, tenant, id string) ([]Secret
 	if secrets["sec"] == "" {
 		return nil, fmt.Errorf("jobs: webhook secrets %s: %w", id, ErrNotFound)
 	}
-	out := []Secret{Secret(secrets["sec"])}
-	if secrets["old"] != "" && parseMS(secrets["oldx"]).After(now.Val()) {
-		out = append(out, Secret(secrets["old"]))
+	old := secrets["old"]
+	if !parseMS(secrets["oldx"]).After(now.Val()) {
+		old = ""
+	}
+	return s.openSecrets(id, secrets["sec"], old)
+}
+
+// openSecrets opens the secret of an endpoint and, where there is one, the old one. An old one that does not open is left out: the new one signs without it.
+func (s *Store) openSecrets(id, text, old string) ([]Secret, error) {
+	secret, err := s.seals.open(text, id)
+	if err != nil {
+		return nil, err
+	}
+	out := []Secret{secret}
+	if old == "" {
+		return out, nil
+	}
+	if secret, err := s.seals.open(old, id); err == nil {
+		out = append(out, secret)
 	}
 	return out, nil
 }

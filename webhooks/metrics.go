@@ -17,7 +17,7 @@ type metrics struct {
 func newMetrics(into prometheus.Registerer, queue Queue) (*metrics, error) {
 	m := &metrics{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "telefuser_webhooks_attempts_total",
-			Help: "Attempts to deliver an event, by what came of it: delivered, retried, failed, disabled, cut_off."}, []string{"result"}),
+			Help: "Attempts to deliver an event, by what came of it: delivered, retried, failed, disabled, cut_off, sealed."}, []string{"result"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "telefuser_webhooks_attempt_seconds",
 			Help: "Duration of attempts.", Buckets: []float64{0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15}}),
 	}

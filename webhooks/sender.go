@@ -131,8 +131,12 @@ func (s *Sender) sweep(ctx context.Context) {
 	}
 }
 
-// deliver makes one attempt and settles it. An attempt that was cut off is not settled: its lease ends, and somebody makes it again.
+// deliver makes one attempt and settles it. An attempt that was cut off, or whose secret this process cannot open, is not settled: its lease ends, and somebody makes it again.
 func (s *Sender) deliver(ctx context.Context, claim jobs.DeliveryClaim) {
+	if len(claim.Secrets) == 0 { // sealed: another process may have the key
+		s.metrics.attempts.WithLabelValues("sealed").Inc()
+		return
+	}
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Lease)
 	defer cancel()

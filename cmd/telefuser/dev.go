@@ -67,6 +67,9 @@ func dev(ctx context.Context, c config.Config, log *slog.Logger, faultDir string
 		return err
 	}
 	defer unlock()
+	if err := ensureSecretKeys(&c); err != nil {
+		return err
+	}
 	stopRedis, err := ensureRedis(ctx, &c, log)
 	if err != nil {
 		return err

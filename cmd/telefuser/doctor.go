@@ -62,7 +62,7 @@ func (p *patient) say(check, verdict, do, format string, args ...any) {
 
 // withoutSecrets masks every secret of the settings in a text: the words of other programs are shown, and nobody knows what they repeat.
 func withoutSecrets(text string, c config.Config) string {
-	secrets := []string{c.Storage.S3.SecretKey, c.LiveKit.APISecret}
+	secrets := append([]string{c.Storage.S3.SecretKey, c.LiveKit.APISecret}, c.Webhooks.SecretKeys...)
 	if u, err := url.Parse(c.Redis.URL); err == nil {
 		password, _ := u.User.Password()
 		secrets = append(secrets, password, url.QueryEscape(password))
@@ -78,7 +78,7 @@ func withoutSecrets(text string, c config.Config) string {
 // doctorChecks are the checks by the name that --skip takes, in the order in which they are made.
 func doctorChecks() []doctorCheck {
 	return []doctorCheck{
-		{"redis", checkRedis}, {"storage", checkStorage}, {"livekit", checkLiveKit}, {"media", checkLibraries}, {"gpu", checkGPU}, {"temp", checkTemp}, {"ports", checkPorts},
+		{"redis", checkRedis}, {"webhooks", checkWebhooks}, {"storage", checkStorage}, {"livekit", checkLiveKit}, {"media", checkLibraries}, {"gpu", checkGPU}, {"temp", checkTemp}, {"ports", checkPorts},
 	}
 }
 

@@ -65,7 +65,11 @@ func openParts(ctx context.Context, c config.Config, log *slog.Logger) (*parts, 
 	case err != nil:
 		return nil, err
 	}
-	records, err := jobs.New(jobsConfig(c), client, log)
+	jc, err := jobsConfig(c)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	records, err := jobs.New(jc, client, log)
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
@@ -110,16 +114,21 @@ func redisConfig(c config.Redis) jobs.RedisConfig {
 	}
 }
 
-func jobsConfig(c config.Config) jobs.Config {
+func jobsConfig(c config.Config) (jobs.Config, error) {
+	keys, err := c.Webhooks.Keys()
+	if err != nil {
+		return jobs.Config{}, fmt.Errorf("%w: webhooks.secret_keys: %w", config.ErrInvalid, err)
+	}
 	return jobs.Config{
-		Prefix: c.Redis.Prefix, LeaseTTL: c.Jobs.LeaseTTL, RenewEvery: min(c.Jobs.LeaseTTL/3, defaultRenewEvery), RetentionTTL: c.Jobs.Retention,
+		SecretKeys: keys,
+		Prefix:     c.Redis.Prefix, LeaseTTL: c.Jobs.LeaseTTL, RenewEvery: min(c.Jobs.LeaseTTL/3, defaultRenewEvery), RetentionTTL: c.Jobs.Retention,
 		QueuedMax: c.Jobs.QueuedMax, QueueTimeout: c.Jobs.QueueTimeout, CreatesPerMinute: c.HTTP.CreatesPerMinute,
 		WebhooksPerTenantMax: c.Webhooks.PerTenantMax, QueueAgeMax: c.Jobs.QueueAgeMax, PriorityStep: c.Jobs.PriorityStep,
 		Quota: jobs.Quota{
 			Queued: int64(c.Quotas.Queued), Running: int64(c.Quotas.Running), MegapixelSecondsPerHour: int64(c.Quotas.MegapixelSecondsPerHour),
 			StoredBytes: int64(c.Quotas.StoredBytes),
 		},
-	}
+	}, nil
 }
 
 func storageConfig(c config.Config) storage.Config {

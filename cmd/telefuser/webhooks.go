@@ -18,8 +18,8 @@ import (
 const listedMax = 100
 
 func newWebhooksCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "webhooks", Short: "List webhook endpoints, look at their deliveries and send them again"}
-	cmd.AddCommand(newWebhooksListCommand(), newWebhooksDeliveriesCommand(), newWebhooksReplayCommand())
+	cmd := &cobra.Command{Use: "webhooks", Short: "List webhook endpoints, look at their deliveries, send them again, and seal their secrets anew"}
+	cmd.AddCommand(newWebhooksListCommand(), newWebhooksDeliveriesCommand(), newWebhooksReplayCommand(), newWebhooksResealCommand())
 	return cmd
 }
 
@@ -95,6 +95,27 @@ func newWebhooksReplayCommand() *cobra.Command {
 			}
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), "sent again:", len(events))
+		return nil
+	})
+	return cmd
+}
+
+func newWebhooksResealCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "reseal", Short: "Seal every signing secret with the first key of webhooks.secret_keys", Args: cobra.NoArgs,
+		Long: "reseal puts the signing secrets of all tenants under the first key: those that lie in Redis as they are, and those under an older key,\n" +
+			"which may be taken out of webhooks.secret_keys afterwards. It may run beside a service, and again."}
+	withParts(cmd, func(ctx context.Context, p *parts, _ []string) error {
+		if len(p.cfg.Webhooks.SecretKeys) == 0 {
+			return usageError{errors.New("webhooks.secret_keys has no key")}
+		}
+		resealed, foreign, err := p.records.ResealWebhooks(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), "sealed:", resealed)
+		if foreign > 0 {
+			return fmt.Errorf("%d secrets are under a key that is not in webhooks.secret_keys: add it, or rotate these secrets", foreign)
+		}
 		return nil
 	})
 	return cmd

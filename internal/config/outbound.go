@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/base64"
 	"errors"
 	"net/netip"
 	"strconv"
@@ -15,9 +16,27 @@ type Outbound struct {
 
 // Webhooks are the endpoints that tenants register.
 type Webhooks struct {
-	AllowHTTP    bool `key:"allow_http" doc:"Take endpoints with http:// addresses too; everybody on the way can read the events."`
-	PerTenantMax int  `key:"per_tenant_max" doc:"Endpoints that one tenant may have."`
+	AllowHTTP      bool     `key:"allow_http" doc:"Take endpoints with http:// addresses too; everybody on the way can read the events."`
+	PerTenantMax   int      `key:"per_tenant_max" doc:"Endpoints that one tenant may have."`
+	SecretKeys     []string `key:"secret_keys" doc:"Keys of 32 bytes, in base64, with which signing secrets are sealed in Redis; the first one seals, all of them open." secret:"all"`
+	SecretKeysFile string   `key:"secret_keys_file" doc:"File that holds secret_keys, one a line. The command dev makes one in data_dir."`
 }
+
+// Keys are SecretKeys, decoded.
+func (w Webhooks) Keys() ([][]byte, error) {
+	var out [][]byte
+	for _, text := range w.SecretKeys {
+		key, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || len(key) != secretKeyBytes {
+			return nil, errors.New("want base64 of 32 bytes, as openssl rand -base64 32 makes it")
+		}
+		out = append(out, key)
+	}
+	return out, nil
+}
+
+// secretKeyBytes is the length of a key that seals secrets.
+const secretKeyBytes = 32
 
 // Networks are AllowNetworks, parsed.
 func (o Outbound) Networks() ([]netip.Prefix, error) {

@@ -63,6 +63,7 @@ func (c Config) Validate() error {
 		{"outbound.allow_networks", fine(c.Outbound.Networks()), "want networks such as 10.1.0.0/16"},
 		{"outbound.allow_ports", fine(c.Outbound.Ports()), "want ports from 1 to 65535"},
 		{"webhooks.per_tenant_max", c.Webhooks.PerTenantMax >= 1 && c.Webhooks.PerTenantMax <= 1000, "want 1..1000"},
+		{"webhooks.secret_keys", fine(c.Webhooks.Keys()), "want base64 of 32 bytes, as openssl rand -base64 32 makes it"},
 		{"models.default", c.Models.Default != "", "want a pipeline's name"},
 	}
 	for _, check := range checks {
@@ -103,6 +104,15 @@ func readSecretFiles(c *Config) error {
 			return err
 		}
 		c.LiveKit.APISecret = secret
+	}
+	if c.Webhooks.SecretKeysFile != "" {
+		text, err := secretFrom(c.Webhooks.SecretKeysFile)
+		if err != nil {
+			return err
+		}
+		if c.Webhooks.SecretKeys = strings.Fields(text); len(c.Webhooks.SecretKeys) == 0 {
+			return fmt.Errorf("%w: webhooks.secret_keys_file: it has no key", ErrInvalid)
+		}
 	}
 	if c.Redis.PasswordFile == "" {
 		return nil
