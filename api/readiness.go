@@ -3,9 +3,7 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -19,32 +17,33 @@ const (
 	notReadyAge = 50 * time.Millisecond
 )
 
-// Link is one thing that a process stands on.
-type Link struct {
-	Reason openapi.ReadyReason
-	// Look answers nil while it is there.
-	Look func(ctx context.Context) error
-}
-
 // Readiness says what of its links a process lacks. It remembers the last look.
 type Readiness struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
-	links  []Link
+	links  []*watchedLink
 	asked  time.Time
 	reason openapi.ReadyReason
+	closed bool
 }
 
-// NewReadiness is about these links. Where several are broken it names the first.
+// NewReadiness is about these links. Where several are broken it names the first. Close ends it.
 func NewReadiness(log *slog.Logger, links ...Link) *Readiness {
-	return &Readiness{log: log, links: links}
+	r := &Readiness{log: log}
+	for _, l := range links {
+		r.links = append(r.links, newWatchedLink(l))
+	}
+	return r
 }
 
 // Reason looks, or remembers a look that is good still; "" when nothing is broken.
 func (r *Readiness) Reason(ctx context.Context) openapi.ReadyReason {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return openapi.ReadyReasonStopping
+	}
 	age := readyAge
 	if r.reason != "" {
 		age = notReadyAge
@@ -52,7 +51,7 @@ func (r *Readiness) Reason(ctx context.Context) openapi.ReadyReason {
 	if !r.asked.IsZero() && time.Since(r.asked) < age {
 		return r.reason
 	}
-	reason, err := r.look(context.WithoutCancel(ctx))
+	reason, err := r.look(ctx)
 	if reason != r.reason || r.asked.IsZero() {
 		r.say(ctx, reason, err)
 	}
@@ -60,29 +59,33 @@ func (r *Readiness) Reason(ctx context.Context) openapi.ReadyReason {
 	return reason
 }
 
-// look asks all links side by side, so that what they wait does not add up.
+// look asks all links side by side, so that what they wait does not add up. It waits no longer than for links that are not slow; those that are go on answering meanwhile.
 func (r *Readiness) look(ctx context.Context) (openapi.ReadyReason, error) {
-	ctx, cancel := context.WithTimeout(ctx, readyCheckTimeout)
-	defer cancel()
-	errs := make([]error, len(r.links))
-	var all sync.WaitGroup
-	for i, l := range r.links {
-		all.Go(func() {
-			defer func() {
-				if p := recover(); p != nil {
-					errs[i] = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-				}
-			}()
-			errs[i] = l.Look(ctx)
-		})
+	for _, l := range r.links {
+		l.begin(ctx)
 	}
-	all.Wait()
-	for i, l := range r.links {
-		if errs[i] != nil {
-			return l.Reason, errs[i]
+	for _, l := range r.links {
+		l.await()
+	}
+	for _, l := range r.links {
+		if err := l.verdict(); err != nil {
+			return l.Reason, err
 		}
 	}
 	return "", nil
+}
+
+// closePatience is how long Close waits for looks that are told to end.
+const closePatience = time.Second
+
+// Close ends the looks under way. From then on nothing is ready.
+func (r *Readiness) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for _, l := range r.links {
+		l.end(closePatience)
+	}
 }
 
 // say tells the log once what went away and that it is back.
@@ -100,12 +103,12 @@ func (r *Readiness) say(ctx context.Context, reason openapi.ReadyReason, err err
 
 // readyLinks are the records, the store, what live sessions need where the server is there for them, and whatever the program adds.
 func (s *Server) readyLinks() []Link {
-	links := []Link{{openapi.ReadyReasonRecords, s.deps.Jobs.Ping}, {openapi.ReadyReasonStorage, s.deps.Store.Check}}
+	links := []Link{{Reason: openapi.ReadyReasonRecords, Look: s.deps.Jobs.Ping}, {Reason: openapi.ReadyReasonStorage, Look: s.deps.Store.Check, SlowMax: SlowMax}}
 	if s.deps.Sessions != nil && s.cfg.Stream.Primary {
-		links = append(links, Link{openapi.ReadyReasonMedia, s.deps.Rooms.Check}, Link{openapi.ReadyReasonWorkers, s.checkWorkers})
+		links = append(links, Link{Reason: openapi.ReadyReasonMedia, Look: s.deps.Rooms.Check, SlowMax: SlowMax}, Link{Reason: openapi.ReadyReasonWorkers, Look: s.checkWorkers})
 	}
 	if s.deps.Ready != nil {
-		links = append(links, Link{openapi.ReadyReasonProgram, s.deps.Ready})
+		links = append(links, Link{Reason: openapi.ReadyReasonProgram, Look: s.deps.Ready})
 	}
 	return links
 }

@@ -101,6 +101,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	background.Go(func() { s.runBatches(ctx) })
+	defer s.ready.Close()
 	server := &http.Server{
 		Handler: s.echo, ReadHeaderTimeout: readHeaderTimeout, WriteTimeout: s.cfg.writeTimeout(), IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),

@@ -30,7 +30,7 @@ func newRegistry(ctx context.Context, p *parts) *prometheus.Registry {
 
 // newReadiness is about what every role stands on and, where there is one, about the program's own part.
 func newReadiness(p *parts, program func(context.Context) error) *api.Readiness {
-	links := []api.Link{{Reason: openapi.ReadyReasonRecords, Look: p.records.Ping}, {Reason: openapi.ReadyReasonStorage, Look: p.objects.Check}}
+	links := []api.Link{{Reason: openapi.ReadyReasonRecords, Look: p.records.Ping}, {Reason: openapi.ReadyReasonStorage, Look: p.objects.Check, SlowMax: api.SlowMax}}
 	if program != nil {
 		links = append(links, api.Link{Reason: openapi.ReadyReasonProgram, Look: program})
 	}
@@ -39,6 +39,7 @@ func newReadiness(p *parts, program func(context.Context) error) *api.Readiness 
 
 // runDebug serves profiles and metrics on a listener of its own until ctx ends; an empty address turns it off.
 func runDebug(ctx context.Context, addr string, registry *prometheus.Registry, ready *api.Readiness) error {
+	defer ready.Close()
 	if addr == "" {
 		return nil
 	}
