@@ -12,6 +12,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"telefuser/internal/tracing"
 	"telefuser/openapi"
 	"telefuser/storage"
 	"telefuser/streaming"
@@ -41,7 +42,7 @@ func (s *Server) createSession(c echo.Context) error {
 		return err
 	}
 	request := streaming.CreateRequest{Tenant: who.tenant, ID: newSessionID(), Spec: d.spec, SessionsMax: int(quota.Sessions)}
-	request.Room = roomPrefix + request.ID
+	request.Room, request.Spec.TraceParent = roomPrefix+request.ID, tracing.Place(ctx)
 	if d.picture != nil {
 		request.Spec.ImageKey = "sessions/" + request.ID + "/reference.png"
 		if err := s.storeSessionPicture(ctx, request.Spec.ImageKey, d.picture); err != nil {

@@ -38,6 +38,7 @@ func (r *run) conclude(ctx context.Context, cause error, freed func(), speaker *
 			r.log.WarnContext(ctx, "room not closed; the reaper tries again", "error", err)
 		}
 	}
+	r.traced(o.reason)
 	r.log.InfoContext(ctx, "session left", "reason", o.reason, "over", over, "cause", cause)
 }
 

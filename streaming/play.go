@@ -121,6 +121,8 @@ func (r *run) showed(encode time.Duration) {
 		return
 	}
 	r.shownAny = true
+	r.spans.first.End()
+	r.spans.first = nil
 	if r.facts.FirstFrameNS == nil {
 		ns := time.Since(r.claimed).Nanoseconds()
 		r.facts.FirstFrameNS = &ns

@@ -3,6 +3,8 @@ package streaming
 import (
 	"fmt"
 	"time"
+
+	"telefuser/internal/tracing"
 )
 
 // PoolConfig describes the workers of one process. A zero value takes the default in its comment.
@@ -33,6 +35,8 @@ type PoolConfig struct {
 	ControlsPerSecondMax int
 	// BitrateBitsPerSecond is the target of the encoder: three bits for ten pixels, from 500,000 to 8,000,000, where it is 0.
 	BitrateBitsPerSecond int
+	// Tracer makes spans of sessions; nil makes none.
+	Tracer *tracing.Tracer
 }
 
 // withDefaults fills what was left zero.

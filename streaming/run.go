@@ -44,6 +44,7 @@ type run struct {
 	rate  *rate
 	leave func()
 	stats *workerStats
+	spans spans
 	// mute, which is play's alone, says that sound cannot be encoded here.
 	mute bool
 }
@@ -68,7 +69,7 @@ func (r *run) stop(cause error) { r.cancel(cause) }
 
 // prepare makes the run stoppable. Call it before anybody else knows of it.
 func (r *run) prepare(ctx context.Context) context.Context {
-	ctx, r.cancel = context.WithCancelCause(ctx)
+	ctx, r.cancel = context.WithCancelCause(r.trace(ctx))
 	r.record = newRecorder(r.claim.write, r.stop)
 	touched := func(keys string) {
 		r.seat.Touch()
@@ -179,9 +180,13 @@ func (r *run) live(ctx context.Context) error {
 
 // arrive writes down that the room is entered, and then that the source is open.
 func (r *run) arrive(ctx context.Context, opened <-chan struct{}) {
+	_, joining := r.cfg.Tracer.StartAt(ctx, "session.room", r.claimed)
+	defer joining.End()
 	if _, err := r.link.await(ctx, func(v view) bool { return v.pub != nil }); err != nil {
+		joining.Fail("not entered")
 		return
 	}
+	joining.End()
 	r.enter(StatusStartingPipeline, note{})
 	select {
 	case <-opened:
@@ -195,8 +200,11 @@ func (r *run) open(ctx context.Context) error {
 	began := time.Now()
 	timed, cancel := context.WithTimeout(ctx, r.cfg.OpenTimeout)
 	defer cancel()
+	timed, opening := r.cfg.Tracer.Start(timed, "engine")
+	defer opening.End()
 	source, err := r.engine.Open(timed, r.claim.session)
 	if err != nil {
+		opening.Fail("not opened")
 		r.metrics.failed(err)
 		return fmt.Errorf("streaming: open %s: %w", r.claim.session.ID, err)
 	}

@@ -54,6 +54,8 @@ type Spec struct {
 	Controller string `json:"controller"`
 	// Parameters are the contract's extension fields.
 	Parameters map[string]any `json:"parameters,omitempty"`
+	// TraceParent places the session in the trace of the request that made it; empty where nobody traces.
+	TraceParent string `json:"trace_parent,omitempty"`
 	// ControlIdleTimeout is how long after its last control a session still counts as active; after it the session gives the model up to whoever is. 0 means
 	// always active. SessionTimeout ends the session, counted from its first claim; 0 takes the store's.
 	ControlIdleTimeout time.Duration `json:"control_idle_timeout"`

@@ -139,7 +139,7 @@ func (l *live) addWorkers(ctx context.Context, p *parts, name string) error {
 		most = l.sessionsThatFit(ctx, p.cfg, accepts, devices, most)
 	}
 	l.pool, err = streaming.NewPool(streaming.PoolConfig{Owner: liveOwner(), Pipeline: accepts.Name, SessionsPerWorkerMax: most, Devices: devices,
-		Grace: orNone(p.cfg.Worker.Grace)}, l.sessions, engines, l.rooms, p.log)
+		Grace: orNone(p.cfg.Worker.Grace), Tracer: p.tracer}, l.sessions, engines, l.rooms, p.log)
 	return err
 }
 

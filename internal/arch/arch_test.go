@@ -33,7 +33,7 @@ var rooms = []room{
 	{"workers/pipeline", []string{"workers/models", "workers/stage", "workers/contract", "workers/media", "workers/gpu"}},
 	{"workers/engine", []string{"workers/pipeline", "workers/contract", "workers/media", "internal/tracing"}},
 	{"workers", []string{"jobs", "storage", "workers/engine", "workers/pipeline", "workers/contract", "workers/media", "internal/tracing"}},
-	{"streaming", []string{"workers/media"}},
+	{"streaming", []string{"workers/media", "internal/tracing"}},
 	{"streaming/livekit", []string{"streaming", "workers/media"}},
 	{"api", []string{"openapi", "jobs", "storage", "streaming", "workers/contract", "internal/tracing"}},
 	{"internal/outbound", nil},
