@@ -79,7 +79,7 @@ bench: deps-test tools ## Run the service benchmarks of docs/benchmarks.md
 	@$(GO) test -run '^$$' -bench . -benchtime 2s ./jobs ./api ./workers/... ./storage
 
 vuln: ## Look for known vulnerabilities in called code, where their database can be reached
-	@deploy/vuln.sh $(GOVULNCHECK_VERSION)
+	@deploy/vuln.sh $(GOVULNCHECK_VERSION) $(VULNDB_VERSION)
 
 .PHONY: licences
 licences: ## Write docs/licences.md

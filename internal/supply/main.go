@@ -1,5 +1,5 @@
 // Command supply lists what the program is made of: `go run ./internal/supply licences` prints docs/licences.md, `go run ./internal/supply sbom BINARY` a CycloneDX document of a built
-// program. It asks the go command and the modules' own files, and no network.
+// program, `go run ./internal/supply vulndb SOURCE OUT` writes the database of vulnerabilities that the source of golang.org/x/vulndb holds. It asks the go command and the modules' own files, and no network.
 package main
 
 import (
@@ -26,6 +26,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	case len(args) == 2 && args[0] == "sbom":
 		return sbom(ctx, args[1], out)
+	case len(args) == 3 && args[0] == "vulndb":
+		n, err := vulnDB(args[1], args[2])
+		if err == nil {
+			_, err = fmt.Fprintln(out, n)
+		}
+		return err
 	}
-	return fmt.Errorf("usage: supply licences | supply sbom BINARY")
+	return fmt.Errorf("usage: supply licences | supply sbom BINARY | supply vulndb SOURCE OUT")
 }
