@@ -17,14 +17,14 @@ const benchBody = `{"model":"terrain","prompt":"a green valley between snowy mou
 func newBenchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure a server: load, overload, backlog, dispatch, videos, memory, start, live sessions; or the kernels of a GPU",
+		Short: "Measure a server: load, overload, a long run under faults, backlog, dispatch, videos, memory, start, live sessions; or the kernels of a GPU",
 		Long: "bench measures this program as docs/benchmarks.md records it. Load is open: requests are sent at fixed times, and latencies count from\n" +
 			"those, so waiting behind a stall is charged to the server. The servers that it starts are children of this process, in a temporary\n" +
 			"directory: a redis-server that syncs its AOF every second, and this very program.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBenchAPICommand(), newBenchBacklogCommand(), newBenchDispatchCommand(), newBenchVideoCommand(), newBenchMemoryCommand(), newBenchOverloadCommand(),
+	cmd.AddCommand(newBenchAPICommand(), newBenchBacklogCommand(), newBenchDispatchCommand(), newBenchVideoCommand(), newBenchMemoryCommand(), newBenchOverloadCommand(), newBenchSoakCommand(),
 		newBenchStartCommand(), newBenchSessionsCommand(), newBenchReplayCommand(), newBenchKernelsCommand())
 	return cmd
 }

@@ -106,6 +106,22 @@ func TestBenchMeasuresAStackOfItsOwn(t *testing.T) {
 			t.Errorf("%+v", result)
 		}
 	})
+	t.Run("soak", func(t *testing.T) {
+		if _, err := exec.LookPath("ffmpeg"); err != nil {
+			t.Skip("ffmpeg is not installed")
+		}
+		out, err := exec.CommandContext(t.Context(), program, "bench", "soak", "--duration", "2s", "--window", "1s", "--fault-every", "150ms", "--rate", "50", "--json").Output()
+		var result struct {
+			Windows []struct {
+				Faults []string `json:"faults"`
+			} `json:"windows"`
+			Created, Completed int64
+		}
+		// Its bars are not for a busy machine; that every video is complete, whatever broke, is.
+		if jsonErr := json.Unmarshal(out, &result); jsonErr != nil || len(result.Windows) < 2 || len(result.Windows[0].Faults) == 0 || result.Created < 100 || result.Completed != result.Created {
+			t.Errorf("%+v, %v, %v", result, jsonErr, err)
+		}
+	})
 	t.Run("dispatch", func(t *testing.T) {
 		if _, err := exec.LookPath("ffmpeg"); err != nil {
 			t.Skip("ffmpeg is not installed")

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -42,6 +43,49 @@ func TestLiveMediaServerRestarts(t *testing.T) {
 			s.awaitEnd("closed", "deleted")
 			s.awaitIdle()
 		})
+	}
+}
+
+// The goal of many restarts: all but one in twenty are back within goalBack, and no session is silent for longer than pictureBackBar without an end.
+const (
+	restartsLong, restartsShort = 20, 3
+	goalBack                    = 10 * time.Second
+)
+
+// TestLiveManyMediaServerRestarts kills the media server again and again, each time in the middle of a flight of its own, and counts how long the pages were without a picture. LIVE_LONG makes
+// it 20 times, which is where the bar of 10 s counts.
+func TestLiveManyMediaServerRestarts(t *testing.T) {
+	restarts := restartsShort
+	if longRun() {
+		restarts = restartsLong
+	}
+	f := startFleet(t, 1)
+	var took []time.Duration
+	late := 0
+	for range restarts {
+		s := f.fly(0, nil)
+		began := time.Now()
+		f.media.Kill()
+		if err := f.media.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.pilot.Close()
+		s.comeBack(pictureBackBar)
+		took = append(took, time.Since(began))
+		if took[len(took)-1] > goalBack {
+			late++
+		}
+		s.client.must(t, 200, "DELETE", s.path(), nil)
+		s.awaitEnd("closed", "deleted")
+		s.awaitIdle()
+	}
+	slices.Sort(took)
+	t.Logf("%d restarts: back after %s at the median, %s at most; %d later than %s", restarts, took[restarts/2], took[restarts-1], late, goalBack)
+	if longRun() && late > 1 {
+		t.Errorf("%d of %d were back later than %s", late, restarts, goalBack)
+	}
+	if n := metric(t, f.clients[0], "telefuser_serving_worker_sessions", ""); n != 0 {
+		t.Errorf("%v slots are in use", n)
 	}
 }
 

@@ -1,0 +1,147 @@
+package e2e_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"telefuser/internal/bench"
+)
+
+// How much is made before what is left of it is counted. LEAKS_LONG is the scale of the goal.
+const (
+	leakJobs, leakSessions         = 60, 4
+	leakJobsLong, leakSessionsLong = 10_000, 1_000
+	// leakRetention is how long a finished video is kept.
+	leakRetention = "3s"
+	// leakWait bounds how long everything may take to be gone.
+	leakWait = 2 * time.Minute
+)
+
+// The goal: what there may be more of afterwards.
+const (
+	leakSlack, leakKeysSlack = 5, 10
+	leakRSSMax               = 1.2
+)
+
+// remains are what videos and sessions could leave behind.
+type remains struct {
+	goroutines, files, engineFiles, keys int
+	objects, temporary                   []string
+	rssBytes                             int64
+}
+
+// leaky is everything in one process, on a Redis and an S3 server that the test looks into.
+type leaky struct {
+	t      *testing.T
+	dev    *process
+	live   liveClient
+	videos *client
+	rdb    *redis.Client
+	dir    string
+}
+
+// TestNothingIsLeftOver makes videos and live sessions, waits until their retention is over, and counts.
+func TestNothingIsLeftOver(t *testing.T) {
+	jobs, sessions, long := leakJobs, leakSessions, inherited("LEAKS_LONG") != ""
+	if long {
+		jobs, sessions = leakJobsLong, leakSessionsLong
+	}
+	l := startLeaky(t)
+	l.work(20, 2)
+	before := l.settled(func(r remains) bool { return len(r.objects)+len(r.temporary) == 0 })
+	l.work(jobs, sessions)
+	after := l.settled(func(r remains) bool {
+		return r.goroutines <= before.goroutines+leakSlack && r.files <= before.files+leakSlack && r.engineFiles <= before.engineFiles+leakSlack && r.keys <= before.keys+leakKeysSlack &&
+			len(r.objects)+len(r.temporary) == 0
+	})
+	t.Logf("before %d videos and %d sessions: %+v", jobs, sessions, before)
+	t.Logf("after them: %+v", after)
+	if long && float64(after.rssBytes) > leakRSSMax*float64(before.rssBytes) {
+		t.Errorf("the process has %d MiB, before it had %d", after.rssBytes>>20, before.rssBytes>>20)
+	}
+	l.dev.stop(t)
+}
+
+func startLeaky(t *testing.T) *leaky {
+	t.Helper()
+	env := toolsEnv(t)
+	s := &stack{t: t, dir: shortDir(t)}
+	s.startServers()
+	l := &leaky{t: t, rdb: s.redisClient(), dir: s.dir}
+	args := []string{"dev", "--port", "0", "--data-dir", filepath.Join(s.dir, "data"), "--retention", leakRetention, "--max-sessions-per-worker", "2", "--metrics-public"}
+	l.dev = start(t, spawn{name: "dev", path: program(t), env: append(env, s.settings()...), dir: s.dir, args: args})
+	url := lineOf(t, l.dev, "ready")
+	lineOf(t, l.dev, "live")
+	l.live, l.videos = liveClient{base: url}, newClient(url)
+	return l
+}
+
+// work makes so many videos, four at a time, and sessions, each of which is watched.
+func (l *leaky) work(videos, sessions int) {
+	l.t.Helper()
+	for made := 0; made < videos; {
+		var ids []string
+		for range min(4, videos-made) {
+			ids = append(ids, l.videos.create(l.t, small(fmt.Sprint("flight ", made))).ID)
+			made++
+		}
+		for i, id := range ids {
+			l.videos.await(l.t, id)
+			if i == 0 {
+				l.videos.content(l.t, id, "video")
+			}
+		}
+	}
+	for range sessions {
+		ticket := l.live.must(l.t, 200, "POST", "/v1/stream/sessions", fields{"identity": "pilot", "prompt": "islands", "size": "192x128"})
+		v := watch(l.t, ticket)
+		awaitFrames(l.t, v, 2)
+		l.live.must(l.t, 200, "DELETE", "/v1/stream/sessions/"+ticket["session_id"].(string), nil)
+		v.Close()
+	}
+}
+
+// settled waits until what is left is as wanted, and answers it.
+func (l *leaky) settled(wanted func(remains) bool) remains {
+	l.t.Helper()
+	var r remains
+	if !holdsWithin(leakWait, func() bool { r = l.count(); return wanted(r) }) {
+		l.t.Errorf("in the end there is %+v", r)
+	}
+	return r
+}
+
+// count looks at everything now. Keys of Redis that have an end of their own, such as the records of ended sessions, are not left over; that they have one is what is looked at.
+func (l *leaky) count() remains {
+	l.t.Helper()
+	ctx := l.t.Context()
+	r := remains{goroutines: int(metric(l.t, l.live, "go_goroutines", "")), files: descriptors(l.t, l.dev.cmd.Process.Pid)}
+	for _, pid := range bench.Children(l.dev.cmd.Process.Pid) {
+		r.engineFiles += descriptors(l.t, pid)
+	}
+	if usage, err := bench.ReadUsage(l.dev.cmd.Process.Pid); err == nil {
+		r.rssBytes = usage.RSSBytes
+	}
+	keys, err := l.rdb.Keys(ctx, "*").Result()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, key := range keys {
+		ttl, err := l.rdb.TTL(ctx, key).Result()
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if ttl == -1 {
+			r.keys++
+		}
+	}
+	r.objects = slices.DeleteFunc(files(l.t, filepath.Join(l.dir, "s3", bucket)), func(name string) bool { return strings.HasPrefix(name, ".check") })
+	r.temporary = files(l.t, filepath.Join(l.dir, "data", "tmp"))
+	return r
+}
