@@ -67,6 +67,18 @@ func (t *Threaded) New(d DType, shape ...int) (x Tensor, err error) {
 // Free gives the memory of tensors back, once the operations before it are done.
 func (t *Threaded) Free(xs ...Tensor) error { return t.do(func() error { return t.cuda.Free(xs...) }) }
 
+// Mark is how many tensors New has made that were not given back.
+func (t *Threaded) Mark() (n int) {
+	_ = t.do(func() error { // a closed backend holds none
+		n = t.cuda.Mark()
+		return nil
+	})
+	return n
+}
+
+// Release gives back the memory that New took since Mark, the argument.
+func (t *Threaded) Release(mark int) error { return t.do(func() error { return t.cuda.Release(mark) }) }
+
 // Zero queues the setting of a tensor to zeros.
 func (t *Threaded) Zero(x Tensor) error { return t.do(func() error { return t.cuda.Zero(x) }) }
 
@@ -102,6 +114,15 @@ func (t *Threaded) Run(op Op) error { return t.do(func() error { return t.cuda.R
 // Probe has the GPU run a small kernel and checks its numbers.
 func (t *Threaded) Probe(ctx context.Context) error {
 	return t.device.Do(ctx, func(c *gpu.Context) error { return c.Probe(ctx) })
+}
+
+// Room is how much of the GPU's memory is free and how much there is, in bytes.
+func (t *Threaded) Room() (free, total uint64, err error) {
+	err = t.device.Do(context.Background(), func(c *gpu.Context) error {
+		free, total, err = c.MemoryInfo()
+		return err
+	})
+	return free, total, err
 }
 
 // Memory tells what this backend has allocated on the GPU. It may be asked from any goroutine.

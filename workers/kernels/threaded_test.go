@@ -79,6 +79,32 @@ func TestZeroReachesTheWholeSpan(t *testing.T) {
 	}
 }
 
+func TestThreadedReleasesWhatCameAfterAMark(t *testing.T) {
+	b := threaded(t)
+	defer b.Close()
+	first, err := b.New(kernels.U8, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark, held := b.Mark(), b.Memory().HeldBytes
+	if mark != 1 {
+		t.Errorf("one tensor, and the mark is %d", mark)
+	}
+	for range 3 {
+		if _, err := b.New(kernels.U8, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	free, total, err := b.Room()
+	if err := errors.Join(err, b.Release(mark), b.Write(first, make([]byte, 1<<20))); err != nil || b.Memory().HeldBytes != held {
+		t.Errorf("%d bytes are held, want %d: %v", b.Memory().HeldBytes, held, err)
+	}
+	after, _, err := b.Room()
+	if err != nil || after < free || after > total || total == 0 {
+		t.Errorf("free: %d of %d, then %d: %v", free, total, after, err)
+	}
+}
+
 // TestThreadedFreesOnlyItsOwn gives back a part of a tensor and a stranger: neither was made by New.
 func TestThreadedFreesOnlyItsOwn(t *testing.T) {
 	b, other := threaded(t), threaded(t)
