@@ -78,7 +78,7 @@ func openMachine(ctx context.Context, o Options) (*machine.Machine, error) {
 	case 0:
 		return machine.OnProcessor(), nil
 	case 1:
-		m, err := machine.OnGPU(ctx, o.Devices[0])
+		m, err := machine.OnGPU(ctx, o.Devices[0], o.drivers...)
 		return m, deviceLoadError(err)
 	}
 	return nil, fmt.Errorf("%w: the model runs on one GPU, not on %d", ErrInvalid, len(o.Devices))

@@ -60,6 +60,9 @@ type Options struct {
 	// FaultDir, for tests of what surrounds a device, is a directory whose files are failures to come: see terrainFaults. Empty in real
 	// life.
 	FaultDir string
+
+	// drivers are paths of CUDA drivers to look at before the machine's own; for tests.
+	drivers []string
 }
 
 // New makes the built-in pipeline of that name or alias for the processor, not loaded yet. It fails with ErrUnknown.

@@ -17,19 +17,18 @@ type Machine struct {
 	ordinal int
 	device  *gpu.Device // nil on the processor
 	made    []*kernels.Threaded
-	// choices remembers what was fastest for a shape.
-	choices *kernels.Choices
 }
 
 // OnProcessor is the processor.
-func OnProcessor() *Machine { return &Machine{choices: kernels.NewChoices()} }
+func OnProcessor() *Machine { return &Machine{} }
 
-// OnGPU takes the GPU with the given ordinal of this process's view, and has it run a small kernel.
-func OnGPU(ctx context.Context, ordinal int) (*Machine, error) {
+// OnGPU takes the GPU with the given ordinal of this process's view, and has it run a small kernel. Drivers are paths of CUDA drivers to look at before the
+// machine's own.
+func OnGPU(ctx context.Context, ordinal int, drivers ...string) (*Machine, error) {
 	m := OnProcessor()
 	m.ordinal = ordinal
 	var err error
-	if m.driver, err = gpu.Open(); err != nil {
+	if m.driver, err = gpu.Open(drivers...); err != nil {
 		return nil, fmt.Errorf("machine: %w", err)
 	}
 	if m.device, err = m.driver.OpenDevice(ctx, ordinal); err != nil {
@@ -52,16 +51,13 @@ func (m *Machine) Activations() kernels.DType {
 	return kernels.BF16
 }
 
-// Backend makes one for a part of a model, with the vendor's libraries beside our kernels where they are. Close ends it.
+// Backend makes one for a part of a model. It needs none of the vendor's libraries but the driver: they would take seconds to load, and memory for each
+// shape. Close ends it.
 func (m *Machine) Backend(ctx context.Context) (kernels.Backend, error) {
 	if m.device == nil {
 		return kernels.NewCPU(kernels.CPUOptions{}), nil
 	}
-	o := kernels.CUDAOptions{Choices: m.choices, CuBLASLt: []string{"libcublasLt.so.13"}, CuDNN: []string{"libcudnn.so.9"}}
-	made, err := kernels.OpenThreaded(ctx, m.driver, m.ordinal, o)
-	if err != nil {
-		made, err = kernels.OpenThreaded(ctx, m.driver, m.ordinal, kernels.CUDAOptions{Choices: m.choices})
-	}
+	made, err := kernels.OpenThreaded(ctx, m.driver, m.ordinal, kernels.CUDAOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("machine: %w", err)
 	}
