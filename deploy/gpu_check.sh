@@ -158,7 +158,9 @@ faults() {
 
 inventory
 frames
-if command -v ffmpeg >/dev/null; then
+if command -v ffmpeg >/dev/null && ! ffmpeg -hide_banner -h muxer=mp4 2>/dev/null | grep -q movie_timescale; then
+	fail "ffmpeg is too old: it does not know movie_timescale; jobs and faults are left out"
+elif command -v ffmpeg >/dev/null; then
 	service
 	if command -v livekit-server >/dev/null; then session; else say "no livekit-server: the live session is left out"; fi
 	faults

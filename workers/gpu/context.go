@@ -30,6 +30,9 @@ func (c *Context) Capability() int { return c.capability }
 // Multiprocessors is how many multiprocessors the GPU has.
 func (c *Context) Multiprocessors() int { return c.sms }
 
+// Alone says that the GPU is in a group of its own.
+func (c *Context) Alone() bool { return len(c.group.contexts) == 1 }
+
 // use makes the context the thread's current one.
 func (c *Context) use() error {
 	t := c.group.thread

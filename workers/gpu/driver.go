@@ -17,7 +17,7 @@ type procs struct {
 	captureBegin, captureEnd, graphInstantiate, graphLaunch, graphDestroy Proc
 	graphExecDestroy, graphUpload, graphNodes                             Proc
 	moduleLoad, moduleUnload, moduleFunction, funcAttribute, funcSet      Proc
-	launch, tensorMap                                                     Proc
+	launch, launchEx, tensorMap                                           Proc
 }
 
 func (p *procs) table() map[string]*Proc {
@@ -43,7 +43,7 @@ func (p *procs) table() map[string]*Proc {
 		"cuGraphUpload": &p.graphUpload, "cuGraphGetNodes": &p.graphNodes,
 		"cuModuleLoadDataEx": &p.moduleLoad, "cuModuleUnload": &p.moduleUnload,
 		"cuModuleGetFunction": &p.moduleFunction, "cuFuncGetAttribute": &p.funcAttribute,
-		"cuFuncSetAttribute": &p.funcSet, "cuLaunchKernel": &p.launch, "cuTensorMapEncodeTiled": &p.tensorMap,
+		"cuFuncSetAttribute": &p.funcSet, "cuLaunchKernel": &p.launch, "cuLaunchKernelEx": &p.launchEx, "cuTensorMapEncodeTiled": &p.tensorMap,
 	}
 }
 

@@ -57,6 +57,9 @@ type Grid struct {
 	X, Y, Z     int
 	Threads     int
 	SharedBytes int
+	// Overlap lets blocks take their places while the kernel queued before still runs. Only for kernels that wait for it themselves
+	// (griddepcontrol.wait) before they touch memory, on GPUs of capability 9.0 and newer.
+	Overlap bool
 }
 
 // Limits of one launch on every CUDA GPU.
@@ -79,6 +82,9 @@ func (s *Stream) Launch(f *Function, g Grid, a *Args) error {
 		if err := f.allowShared(g.SharedBytes); err != nil {
 			return err
 		}
+	}
+	if g.Overlap {
+		return s.launchOverlapped(f, g, a)
 	}
 	r := s.ctx.drv.p.launch.Call(f.handle, uintptr(g.X), uintptr(y), uintptr(z), uintptr(g.Threads), 1, 1,
 		uintptr(g.SharedBytes), s.handle, uintptr(unsafe.Pointer(&a.ptrs[0])), 0)

@@ -11,8 +11,9 @@ import (
 // Stream is a queue of work on one GPU. Streams are non-blocking: they never wait for
 // the null stream, which would serialize the GPUs of a group.
 type Stream struct {
-	ctx    *Context
-	handle uintptr
+	ctx        *Context
+	handle     uintptr
+	overlapped overlapped
 }
 
 // NewStream makes a stream.

@@ -31,7 +31,7 @@ type BenchRow struct {
 	Name  string        `json:"name"`
 	Shape string        `json:"shape"`
 	By    string        `json:"by"`   // implementation
-	Kind  string        `json:"kind"` // "burst" or "sustained"
+	Kind  string        `json:"kind"` // "burst", "graph" (as a part of one) or "sustained"
 	Time  time.Duration `json:"time_ns"`
 	// One of these is set.
 	TFLOPs *float64 `json:"tflop_per_s"`
@@ -275,40 +275,6 @@ func (b *bench) copies() error {
 	}
 	l := load{name: "copy", shape: "2 GiB", by: "driver", bytes: 2 * bytes, run: func() error { return b.c.stream.Copy(y.Dev, x.Dev, bytes) }}
 	return errors.Join(b.burst(l), b.sustained(l))
-}
-
-// graph measures the host's cost of replaying 500 kernels.
-func (b *bench) graph() error {
-	x, err := b.normal(BF16, 1, 64, 512)
-	if err != nil {
-		return err
-	}
-	g, err := b.c.stream.Capture(func() error {
-		for range 500 {
-			if err := b.c.Run(Activation{X: x, Y: x, F: SiLU}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	var host, device []time.Duration
-	for range 50 {
-		t0 := time.Now()
-		if err := g.Launch(b.c.stream); err != nil {
-			return err
-		}
-		host = append(host, time.Since(t0))
-		t, err := b.c.Time(0, 1, func() error { return g.Launch(b.c.stream) })
-		if err != nil {
-			return err
-		}
-		device = append(device, t)
-	}
-	return errors.Join(b.add(load{name: "graph of 500 kernels, host", shape: "replay"}, "burst", median(host)),
-		b.add(load{name: "graph of 500 kernels, device", shape: "replay"}, "burst", median(device)), g.Close())
 }
 
 // relative is the norm of differences over the norm of wanted values.

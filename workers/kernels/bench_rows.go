@@ -77,7 +77,7 @@ func (b *bench) rowLoads(x, y Tensor, all []rowLoad) error {
 		if m.op == nil {
 			l.by, l.run = "driver", func() error { return b.c.stream.Copy(y.Dev, x.Dev, int64(x.Span())) }
 		}
-		if err := b.burst(l); err != nil {
+		if err := errors.Join(b.burst(l), b.inGraph(l)); err != nil {
 			return err
 		}
 	}

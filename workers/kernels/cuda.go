@@ -23,6 +23,7 @@ type CUDA struct {
 	choices   *Choices
 	force     string
 	plain     bool
+	overlaps  bool // kernels that can may begin while the one before ends
 }
 
 // CUDAOptions are what a CUDA backend may use beside the driver.
@@ -55,6 +56,8 @@ func NewCUDA(ctx *gpu.Context, o CUDAOptions) (*CUDA, error) {
 	if c.choices == nil {
 		c.choices = NewChoices()
 	}
+	// Only where the code that waits is what runs, and on GPUs of their own: captures over several were not tried with it.
+	c.overlaps = c.hopper() && ctx.Alone()
 	if c.hopper() {
 		if c.parts, err = ctx.Alloc(attentionParts(ctx.Multiprocessors())); err != nil {
 			return nil, fmt.Errorf("kernels: new backend: %w", err)

@@ -25,7 +25,12 @@ func Units() []Unit {
 		"gemm_plain", "attention_plain", "conv3d_plain"}
 	var all []Unit
 	for _, n := range plain {
-		all = append(all, Unit{Name: n, Parts: []string{"prelude.cuh", n + ".cu"}, Portable: true})
+		parts := []string{"prelude.cuh", n + ".cu"}
+		switch n {
+		case "layernorm", "rmsnorm_rope", "quantise", "softmax":
+			parts = []string{"prelude.cuh", "flow.cuh", n + ".cu"}
+		}
+		all = append(all, Unit{Name: n, Parts: parts, Portable: true})
 	}
 	for _, n := range []string{"gemm", "attention", "conv3d"} {
 		all = append(all, Unit{Name: n, Parts: []string{"prelude.cuh", "wgmma.cuh", n + ".cu"}})

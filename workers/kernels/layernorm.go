@@ -132,6 +132,15 @@ func (o LayerNorm) launch(c *CUDA) error {
 		stages = 3
 	}
 	s, g := c.walkGrid(o.X.Dim(0), d, stages, o.X.Type)
+	if c.flows(d, o.X.Type) {
+		const planes = 4 // gain and shift
+		shape := flowWide
+		if o.Y.Type == E4M3 {
+			shape = flowFives
+		}
+		s, g = "flow", shape.grid(c, o.X.Dim(0), planes, 0)
+	}
+	g.Overlap = c.overlaps
 	return c.launch("layernorm", fmt.Sprintf("layernorm_%v_%v_%v", o.X.Type, o.Y.Type, s), g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).
 			Ptr(o.Gain.Dev).Ptr(o.Shift.Dev).F32(one).Ptr(o.Scale.Dev).I32(o.X.Dim(0)).I32(d).F32(o.Eps)

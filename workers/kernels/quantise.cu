@@ -34,6 +34,7 @@ DEV void quantise(const void *x, i64 xs, void *y, i64 ys, float *scale, int rows
 #define QUANTISE(W, NV, THREADS, BLOCKS)                                                                                            \
   extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) quantise_bf16_##W##x##NV(const void *x, i64 xs, void *y, i64 ys, \
                                                                                              float *scale, int rows, int d) {      \
+    overlap();                                                                                                                      \
     quantise<W, NV>(x, xs, y, ys, scale, rows, d);                                                                                  \
   }
 QUANTISE(1, 4, 128, 12)
@@ -42,6 +43,7 @@ QUANTISE(4, 14, 128, 6)
 QUANTISE(8, 8, 256, 4)
 // 8 bytes in, 16 out, two of each a thread at once.
 extern "C" __global__ void __launch_bounds__(1024) dequantise_bf16(const u8 *x, i64 xs, u16 *y, i64 ys, const float *scale, int d) {
+  overlap();
   u64 row = blockIdx.x;
   float s = scale[row];
   for (int c = threadIdx.x * 8; c < d; c += blockDim.x * 16) {

@@ -33,6 +33,7 @@ func (o Quantise) reference() {
 func (o Quantise) launch(c *CUDA) error {
 	d := o.X.Dim(1)
 	s, g := rowGrid(o.X.Dim(0), d, shortRow, rowShape{1, 20, 128}, rowShape{4, 14, 128}, longRow)
+	g.Overlap = c.overlaps
 	return c.launch("quantise", fmt.Sprintf("quantise_bf16_%v", s), g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).Ptr(o.Scale.Dev).I32(o.X.Dim(0)).I32(d)
 	})
@@ -62,7 +63,7 @@ func (o Dequantise) reference() {
 
 func (o Dequantise) launch(c *CUDA) error {
 	d := o.X.Dim(1)
-	return c.launch("quantise", "dequantise_bf16", gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 2)}, func(a *gpu.Args) {
+	return c.launch("quantise", "dequantise_bf16", gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 2), Overlap: c.overlaps}, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).Ptr(o.Scale.Dev).I32(d)
 	})
 }

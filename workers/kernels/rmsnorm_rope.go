@@ -112,6 +112,11 @@ func (o RMSNormRoPE) launch(c *CUDA) error {
 		ring = 1
 	}
 	s, g := c.walkGrid(o.X.Dim(0), d, 4, o.X.Type)
+	if c.flows(d, o.X.Type) {
+		const planes, turns = 2, 2 * 64 * 8 // the weight; (cos, sin) of two tokens
+		s, g = "flow", flowFives.grid(c, o.X.Dim(0), planes, turns)
+	}
+	g.Overlap = c.overlaps
 	return c.launch("rmsnorm_rope", fmt.Sprintf("rmsnorm_rope_%v_%v", o.Y.Type, s), g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Weight.Dev).Ptr(o.Table.Dev).Ptr(o.State.Dev).Ptr(o.Y.Dev).
 			I32(ring).I32(o.X.Dim(0)).I32(d).I32(o.GridH).I32(o.GridW).I32(o.Axes.Frame).I32(o.Axes.Row).F32(o.Eps).F32(o.Factor)
@@ -185,12 +190,12 @@ func (o StoreValues) launch(c *CUDA) error {
 	}
 	d := o.X.Dim(1)
 	if o.Y.Type == BF16 {
-		return c.launch("rmsnorm_rope", "store_values_bf16", gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 1)}, func(a *gpu.Args) {
+		return c.launch("rmsnorm_rope", "store_values_bf16", gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 1), Overlap: c.overlaps}, func(a *gpu.Args) {
 			a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.State.Dev).Ptr(o.Y.Dev).I32(d).F32(o.Factor)
 		})
 	}
-	const tokens, columns, threads = 128, 64, 256 // of a block
-	g := gpu.Grid{X: (o.X.Dim(0) + tokens - 1) / tokens, Y: d / columns, Threads: threads}
+	const tokens, columns, threads = 256, 64, 512 // of a block
+	g := gpu.Grid{X: (o.X.Dim(0) + tokens - 1) / tokens, Y: d / columns, Threads: threads, Overlap: c.overlaps}
 	return c.launch("rmsnorm_rope", "store_values_e4m3", g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.State.Dev).Ptr(o.Y.Dev).I32(d).I32(o.Y.Dim(1)).I32(o.X.Dim(0)).F32(o.Factor)
 	})

@@ -47,9 +47,13 @@ func (o Softmax) launch(c *CUDA) error {
 	d := o.X.Dim(1)
 	s, g := rowGrid(o.X.Dim(0), d, shortRow, rowShape{2, 10, 128}, longRow)
 	name := fmt.Sprintf("softmax_%v_%v", o.X.Type, s)
-	if d > columnsMax { // not in registers
+	switch {
+	case c.flows(d, o.X.Type):
+		name, g = "softmax_bf16_flow", flowWide.grid(c, o.X.Dim(0), 0, 0)
+	case d > columnsMax: // not in registers
 		name, g = fmt.Sprintf("softmax_%v_long", o.X.Type), gpu.Grid{X: o.X.Dim(0), Threads: rowThreads(d, 5)}
 	}
+	g.Overlap = c.overlaps
 	return c.launch("softmax", name, g, func(a *gpu.Args) {
 		a.Ptr(o.X.Dev).I64(int64(o.X.Stride[0])).Ptr(o.Y.Dev).I64(int64(o.Y.Stride[0])).I32(o.X.Dim(0)).I32(d).F32(o.Factor)
 	})

@@ -15,7 +15,7 @@ const (
 // Cases lists the suite.
 func Cases(quick bool) []Case {
 	var all []Case
-	for _, group := range [][]Case{rowCases(quick), cacheCases(quick), pixelCases(quick), noiseCases(), gemmCases(quick), attentionCases(quick), convCases(quick),
+	for _, group := range [][]Case{rowCases(quick), roundCases(), cacheCases(quick), pixelCases(quick), noiseCases(), gemmCases(quick), attentionCases(quick), convCases(quick),
 		floatCases(quick), copyCases()} {
 		all = append(all, group...)
 	}
@@ -25,12 +25,12 @@ func Cases(quick bool) []Case {
 type rows struct{ t, d, pad int }
 
 // rowShapes are the edges of kernels that give a row to a block: one row, one vector, a
-// block's worth and one more, the true width of the model, the longest row, padded rows.
+// block's worth and one more, an odd width between, the true width of the model, the longest row, padded rows.
 func rowShapes(quick bool) []rows {
 	if quick {
-		return []rows{{3, 264, 8}}
+		return []rows{{3, 264, 8}, {3, 3080, 8}}
 	}
-	return []rows{{1, 8, 0}, {3, 264, 8}, {5, 512, 0}, {7, 5120, 16}, {2, 13824, 0}}
+	return []rows{{1, 8, 0}, {3, 264, 8}, {5, 512, 0}, {3, 3080, 8}, {7, 5120, 16}, {2, 13824, 0}}
 }
 
 func rowCases(quick bool) []Case {
@@ -98,9 +98,9 @@ func rowCases(quick bool) []Case {
 func cacheCases(quick bool) []Case {
 	axes := kernels.Axes{Frame: 22, Row: 21, Column: 21}
 	var all []Case
-	heads := []int{1, 3, 40}
+	heads := []int{1, 3, 24, 40}
 	if quick {
-		heads = heads[:1]
+		heads = []int{1, 24}
 	}
 	for _, h := range heads {
 		d := h * kernels.HeadDim

@@ -74,6 +74,19 @@ func (s *Side) Normal(d kernels.DType, deviation float64, shape ...int) kernels.
 	return x
 }
 
+// Far makes a contiguous matrix of normally distributed numbers of deviation 1 around a mean that is far off; every other row
+// lies around 0.
+func (s *Side) Far(d kernels.DType, mean float64, rows, columns int) kernels.Tensor {
+	h := kernels.Layout(d, rows, columns)
+	h.Host = make([]byte, h.Span())
+	for i := range h.Len() {
+		h.Set(i, s.rand.NormFloat64()+mean*float64(i/columns%2))
+	}
+	x := s.tensor(d, rows, columns)
+	s.write(x, h.Host)
+	return x
+}
+
 // Strided makes a matrix whose rows are stride elements apart; gaps hold NaN.
 func (s *Side) Strided(d kernels.DType, deviation float64, rows, columns, stride int) kernels.Tensor {
 	h := kernels.Layout(d, rows, stride)

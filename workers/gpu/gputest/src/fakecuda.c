@@ -277,4 +277,10 @@ int cuLaunchKernel(Fn *f, u32 gx, u32 gy, u32 gz, u32 bx, u32 by, u32 bz, u32 sh
   for (int i = 0; i < count; i++) n.args[i] = *(u64 *)args[i];
   return queue(s, n);
 }
+typedef struct { u32 grid[3], block[3], shared; Stream *stream; struct { u32 id, pad, value[16]; } *attributes; u32 count; } LaunchConfig;
+int cuLaunchKernelEx(const LaunchConfig *c, Fn *f, void **args, void **extra) {
+  for (u32 i = 0; i < c->count; i++)
+    if (c->attributes[i].id != 6 || c->attributes[i].value[0] != 1) return INVALID;
+  return cuLaunchKernel(f, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared, c->stream, args, extra);
+}
 int cuTensorMapEncodeTiled(void *m) { memset(m, 0, 128); return 0; }
