@@ -43,6 +43,9 @@ func (s *Server) draftSession(ctx context.Context, who caller, f *fields) (sessi
 	if err != nil {
 		return sessionDraft{}, err
 	}
+	if model.contract.BatchOnly {
+		return sessionDraft{}, badRequest("model", codeUnsupported, "The pipeline "+model.contract.Name+" makes whole videos, and no live sessions; ask /v1/videos for one.")
+	}
 	d := sessionDraft{spec: streaming.Spec{Pipeline: model.contract.Name, Controller: identity}}
 	if d.spec.Prompt, err = takeSessionPrompt(f); err != nil {
 		return sessionDraft{}, err

@@ -3,6 +3,7 @@ package streaming
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"sync"
 	"time"
 )
@@ -48,6 +49,13 @@ func newOutbox(sessionID string, l *link) *outbox {
 
 // fields are the members of a message.
 type fields map[string]any
+
+// with adds others to a copy.
+func (f fields) with(others fields) fields {
+	all := maps.Clone(f)
+	maps.Copy(all, others)
+	return all
+}
 
 // stamp is a time on the wire: seconds since 1970.
 func stamp(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }

@@ -210,12 +210,21 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.source, r.openedIn = source, time.Since(began)
 	spec := r.claim.session.Spec
-	r.out.status("runtime_ready", nil, fields{"width": spec.Width, "height": spec.Height, "fps": spec.FPS, "stream_progress": r.progress(),
+	marked := markOf(source)
+	r.out.status("runtime_ready", nil, marked.with(fields{"width": spec.Width, "height": spec.Height, "fps": spec.FPS, "stream_progress": r.progress(),
 		"resumed":     r.claim.session.State != nil,
-		"measurement": fields{"name": "runtime_creation", "seconds": r.openedIn.Seconds(), "memory": []any{}}})
-	r.out.measure(fact{"runtime", fields{"name": "runtime_creation", "duration_ns": r.openedIn.Nanoseconds(), "worker_id": r.claim.worker,
-		"epoch": r.claim.session.Epoch}})
+		"measurement": fields{"name": "runtime_creation", "seconds": r.openedIn.Seconds(), "memory": []any{}}}))
+	r.out.measure(fact{"runtime", marked.with(fields{"name": "runtime_creation", "duration_ns": r.openedIn.Nanoseconds(), "worker_id": r.claim.worker,
+		"epoch": r.claim.session.Epoch})})
 	return nil
+}
+
+// markOf says where weights come from whose pictures mean nothing; else it is empty.
+func markOf(source Source) fields {
+	if w, ok := source.(interface{ Weights() string }); ok && w.Weights() != "" {
+		return fields{"weights": w.Weights()}
+	}
+	return fields{}
 }
 
 // hear takes what happens in the room.

@@ -105,6 +105,9 @@ func (l *live) addWorkers(ctx context.Context, p *parts, name string) error {
 	if err != nil {
 		return err
 	}
+	if accepts.BatchOnly {
+		return usageError{fmt.Errorf("%s makes whole videos, and no live sessions; `telefuser serve %s` runs it", name, name)}
+	}
 	of := *p
 	of.cfg.Worker.NumReplicas = p.cfg.Stream.NumWorkers
 	if of.cfg.Worker.GPUMap, err = liveGPUMap(ctx, p, accepts); err != nil {

@@ -53,6 +53,9 @@ func (e liveEngine) Open(ctx context.Context, s streaming.Session) (streaming.So
 	if src.session, err = e.supervisor.Open(ctx, req); err != nil {
 		return nil, liveError(err)
 	}
+	if desc, err := e.supervisor.Ready(ctx); err == nil {
+		src.weights = desc.Contract.Weights
+	}
 	return src, nil
 }
 
@@ -90,10 +93,15 @@ func (e liveEngine) picture(ctx context.Context, key string) (*media.Image, erro
 // liveSource is one session on an engine.
 type liveSource struct {
 	session *engine.Session
+	// weights is random:SEED where the pictures mean nothing.
+	weights string
 	// left is how many frames are still to come of a bounded session.
 	bounded bool
 	left    int64
 }
+
+// Weights is random:SEED where the pictures mean nothing, for the model's weights come from a seed; else it is empty.
+func (s *liveSource) Weights() string { return s.weights }
 
 // Next makes the next chunk, the last one cut to the session's length.
 func (s *liveSource) Next(ctx context.Context) (streaming.Chunk, error) {

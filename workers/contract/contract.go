@@ -18,6 +18,8 @@ type Contract struct {
 	Parameters []Parameter `json:"parameters"`
 	// Camera is whether the timed `camera` field is accepted.
 	Camera bool `json:"camera"`
+	// BatchOnly is whether it makes whole videos only, and no live sessions.
+	BatchOnly bool `json:"batch_only,omitempty"`
 	// SessionsMax is how many sessions one engine can hold at once; 1 where it cannot share.
 	SessionsMax int `json:"sessions_max"`
 	// Device says what it needs to run.

@@ -173,6 +173,24 @@ func TestMP4IsExact(t *testing.T) {
 	}
 }
 
+// TestMP4SaysItsComment writes a comment, also into a file that is joined.
+func TestMP4SaysItsComment(t *testing.T) {
+	needFFmpeg(t)
+	const text = "telefuser: weights random:7"
+	dir := t.TempDir()
+	part, whole := filepath.Join(dir, "part.mp4"), filepath.Join(dir, "whole.mp4")
+	encode(t, media.MP4Options{Dest: part, Width: 64, Height: 48, FPS: 16, Comment: text}, 2)
+	if _, err := media.ConcatMP4(t.Context(), media.ConcatOptions{Dest: whole, Comment: text}, part, part); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{part, whole} {
+		b, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(b, []byte(text)) {
+			t.Errorf("%s says nothing of it: %v", filepath.Base(path), err)
+		}
+	}
+}
+
 // onlyFile fails when something else lies beside path.
 func onlyFile(t *testing.T, path string) {
 	t.Helper()

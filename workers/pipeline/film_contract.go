@@ -33,7 +33,7 @@ func wanContract(name string, dit weights.DiTConfig, scales int, large bool) con
 			ChunkFrames: laterChunkFrames, FirstChunkFrames: firstChunkFrames,
 		},
 		Parameters:  filmParameters(scales),
-		SessionsMax: 1,
+		SessionsMax: 1, BatchOnly: true,
 		Device:      contract.DeviceNeeds{GPUs: 1},
 	}
 }
