@@ -34,7 +34,7 @@ func wanContract(name string, dit weights.DiTConfig, scales int, large bool) con
 		},
 		Parameters:  filmParameters(scales),
 		SessionsMax: 1, BatchOnly: true,
-		Device:      contract.DeviceNeeds{GPUs: 1},
+		Device: contract.DeviceNeeds{GPUs: 1},
 	}
 }
 
