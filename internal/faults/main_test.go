@@ -20,13 +20,15 @@ const (
 )
 
 var (
-	extent   = flag.String("faults", extentShort, "how much to break: short, full or long")
-	seedFlag = flag.Int64("seed", 0, "seed of the random schedule; 0 takes one from the clock")
-	onlyFlag = flag.String("only", "", "numbers of the faults of the random schedule that strike, such as 3,7; empty means all")
-	overlay  = flag.String("program-overlay", "", "overlay of the Go tool for the program under test: a mutant")
-	lease    = flag.Duration("lease", benchLease, "how long a claim is trusted on a bench; that of the product where it is not set")
-	bars     = flag.Bool("bars", false, "hold measured times to their goals; for a machine that does nothing else")
-	jobsFlag = flag.Int("jobs", 0, "jobs of the random schedule; 0 means what the extent wants")
+	extent      = flag.String("faults", extentShort, "how much to break: short, full or long")
+	seedFlag    = flag.Int64("seed", 0, "seed of the random schedule; 0 takes one from the clock")
+	onlyFlag    = flag.String("only", "", "numbers of the faults of the random schedule that strike, such as 3,7; empty means all")
+	overlay     = flag.String("program-overlay", "", "overlay of the Go tool for the program under test: a mutant")
+	lease       = flag.Duration("lease", benchLease, "how long a claim is trusted on a bench; that of the product where it is not set")
+	bars        = flag.Bool("bars", false, "hold measured times to their goals; for a machine that does nothing else")
+	strikesFlag = flag.Int("strikes", 0, "faults of the random schedule; 0 means what the extent wants")
+	shrinkFlag  = flag.Bool("shrink", false, "look for a smaller random schedule that fails too, as the long extent does")
+	jobsFlag    = flag.Int("jobs", 0, "jobs of the random schedule; 0 means what the extent wants")
 )
 
 // parallelTests is how many benches stand at once: most of the time they wait for something to end.

@@ -29,6 +29,9 @@ func sizes() (jobs, strikes int) {
 	if *jobsFlag > 0 {
 		jobs = *jobsFlag
 	}
+	if *strikesFlag > 0 {
+		strikes = *strikesFlag
+	}
 	return jobs, strikes
 }
 
@@ -52,7 +55,7 @@ func TestRandomFaults(t *testing.T) {
 	for _, w := range wrong {
 		t.Error(w)
 	}
-	if atLeast(extentLong) {
+	if atLeast(extentLong) || *shrinkFlag {
 		plan = plan.shrink(t)
 	}
 	t.Errorf("to repeat it: %s", plan.command())

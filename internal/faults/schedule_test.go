@@ -44,12 +44,21 @@ func newSchedule(seed int64, jobs, strikes int) schedule {
 	}
 	slices.Sort(names)
 	for i := range strikes {
-		s.strikes = append(s.strikes, strike{
+		k := strike{
 			no: i + 1, at: (i + 1) * jobs / (strikes + 1), what: names[r.IntN(len(names))], target: r.IntN(2),
 			lasts: time.Duration(500+r.IntN(6500)) * time.Millisecond,
-		})
+		}
+		if long := r.IntN(2) == 0; long && slices.Contains(outlasting(), k.what) {
+			k.lasts += *lease
+		}
+		s.strikes = append(s.strikes, k)
 	}
 	return s
+}
+
+// outlasting are the strikes of which half are longer than a lease, so that jobs are taken from workers that live.
+func outlasting() []string {
+	return []string{"F10 Redis is cut off", "F24 a worker is parted from Redis", "F33 a worker is frozen"}
 }
 
 // only leaves the strikes with the numbers.
@@ -79,7 +88,7 @@ func (s schedule) command() string {
 	for _, n := range s.numbers() {
 		numbers = append(numbers, strconv.Itoa(n))
 	}
-	return fmt.Sprintf("go test -count=1 -timeout 60m -run 'TestRandomFaults$' ./internal/faults -faults=%s -seed=%d -jobs=%d -only=%s", *extent, s.seed, s.jobs, strings.Join(numbers, ","))
+	return fmt.Sprintf("go test -count=1 -timeout 60m -run 'TestRandomFaults$' ./internal/faults -faults=%s -seed=%d -jobs=%d -strikes=%d -only=%s", *extent, s.seed, s.jobs, s.drawn, strings.Join(numbers, ","))
 }
 
 // job is the request with the number, and the outcomes that it may have.
