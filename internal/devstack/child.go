@@ -15,7 +15,7 @@ const (
 	// stopGrace is how long a child may take after SIGTERM before it is killed.
 	stopGrace = 10 * time.Second
 	// readyTimeout bounds the wait for a started child to answer, readyEvery the pause between two tries.
-	readyTimeout = 15 * time.Second
+	readyTimeout = time.Minute
 	readyEvery   = 5 * time.Millisecond
 	// outputTailBytes is how much of a child's output is kept for error messages.
 	outputTailBytes = 4 << 10

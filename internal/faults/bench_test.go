@@ -22,8 +22,8 @@ const (
 	// bucket is the S3 bucket of every bench.
 	bucket = "videos"
 	// readyTimeout bounds the start of anything, jobTimeout the way of one small job on a busy machine with room for attempts that are lost.
-	readyTimeout = 2 * time.Minute
-	jobTimeout   = 120 * time.Second
+	readyTimeout = 5 * time.Minute
+	jobTimeout   = 5 * time.Minute
 	// redisFsync: what Redis has answered is in its file, and what is in its file outlives its process. Only the machine's own death needs more, and a disk that others use
 	// would hold Redis up for seconds.
 	redisFsync = "no"

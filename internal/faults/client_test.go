@@ -202,6 +202,16 @@ func (c *client) ready(ctx context.Context) error {
 	return c.call(ctx, http.MethodGet, "/v1/service/ready", nil, nil, nil)
 }
 
+// patiently asks again, as a client does, while it is refused politely or not answered in time.
+func patiently(ask func() error) error {
+	var err error
+	holdsWithin(readyTimeout, func() bool {
+		err = ask()
+		return err == nil || statusOf(err) != 0 && !refusedPolitely(err)
+	})
+	return err
+}
+
 // refusedPolitely says whether an error is one that a client may meet while a server behind the API is away: 503 or 429, with a word on when to come again.
 func refusedPolitely(err error) bool {
 	var answer *answerError

@@ -79,7 +79,8 @@ func (b *bench) problemsOf(s *story, c *course, download bool, sums map[string]s
 	bad := func(kind, format string, args ...any) {
 		wrong = append(wrong, finding{kind, s.id + " (" + s.words + "): " + fmt.Sprintf(format, args...)})
 	}
-	v, err := b.apis[0].client.get(context.Background(), s.id)
+	var v video
+	err := patiently(func() (err error) { v, err = b.apis[0].client.get(context.Background(), s.id); return err })
 	if err != nil {
 		bad(lost, "get: %v", err)
 		return wrong
@@ -160,7 +161,8 @@ func (b *bench) artifactProblems(s *story, r record, download bool, sums map[str
 	if !download {
 		return wrong
 	}
-	got, err := b.apis[1].client.content(context.Background(), s.id)
+	var got []byte
+	err = patiently(func() (err error) { got, err = b.apis[1].client.content(context.Background(), s.id); return err })
 	if err != nil || !bytes.Equal(got, stored) {
 		bad("%d bytes downloaded of %d: %v", len(got), len(stored), err)
 	}
