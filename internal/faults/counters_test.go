@@ -40,6 +40,7 @@ func movedBy() []moved {
 		{"F10", []string{refusals}},
 		{"F11", []string{refusals}},
 		{"F12", []string{`telefuser_jobs_refused_total reason="memory"`}},
+		{"F15 every other call", []string{storeTrouble}},
 		{"F15", []string{"telefuser_store_retries_total"}},
 		{"F16", []string{storeTrouble}},
 		{"F17", []string{storeTrouble}},
