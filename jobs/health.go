@@ -18,6 +18,8 @@ func isNil(err error) bool { return errors.Is(err, redis.Nil) }
 type epochWatch struct {
 	mu   sync.Mutex
 	seen string
+	// gone is set while its mark is missing.
+	gone bool
 }
 
 // Ping says whether Redis answers and still has the records: ErrUnavailable when it does not, ErrDataLost when the mark that the first process left is gone, ErrEvicts when it is
@@ -28,6 +30,10 @@ func (s *Store) Ping(ctx context.Context) error {
 	mark, err := s.rdb.Get(ctx, s.key("epoch")).Result()
 	switch {
 	case isNil(err) && s.epoch.seen != "":
+		if !s.epoch.gone {
+			s.metrics.epochs.Inc()
+		}
+		s.epoch.gone = true
 		return fmt.Errorf("jobs: ping: the mark is gone: %w", ErrDataLost)
 	case isNil(err):
 		if mark, err = s.markEpoch(ctx); err != nil {
@@ -37,10 +43,12 @@ func (s *Store) Ping(ctx context.Context) error {
 		return unavailable("ping", err)
 	}
 	if s.epoch.seen != "" && s.epoch.seen != mark {
-		s.metrics.epochs.Inc()
+		if !s.epoch.gone {
+			s.metrics.epochs.Inc()
+		}
 		s.log.ErrorContext(ctx, "redis holds another set of records than before", "before", s.epoch.seen, "now", mark)
 	}
-	s.epoch.seen = mark
+	s.epoch.seen, s.epoch.gone = mark, false
 	if s.memory.look(ctx, s).evicts {
 		return fmt.Errorf("jobs: ping: %w", ErrEvicts)
 	}

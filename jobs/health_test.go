@@ -30,8 +30,14 @@ func TestPing(t *testing.T) {
 	}
 	b.mini.SetError("")
 	b.mini.FlushAll()
-	if err := b.store.Ping(ctx); !errors.Is(err, jobs.ErrDataLost) {
-		t.Errorf("after a flush: %v", err)
+	for range 2 {
+		if err := b.store.Ping(ctx); !errors.Is(err, jobs.ErrDataLost) {
+			t.Errorf("after a flush: %v", err)
+		}
+	}
+	const changes = "telefuser_jobs_record_sets_changed_total"
+	if n := b.scrape(t)[changes]; n != "1" {
+		t.Errorf("after a flush %s changes are counted", n)
 	}
 	other := setup(t, b.addr, b.cfg)
 	if err := other.store.Ping(ctx); err != nil {
@@ -39,6 +45,9 @@ func TestPing(t *testing.T) {
 	}
 	if err := b.store.Ping(ctx); err != nil || !strings.Contains(b.logs.String(), "another set of records") {
 		t.Errorf("after a new process began anew: %v", err)
+	}
+	if n := b.scrape(t)[changes]; n != "1" {
+		t.Errorf("%s changes are counted in the end, want the flush alone", n)
 	}
 }
 

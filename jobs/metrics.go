@@ -58,7 +58,7 @@ func newCounters() *counters {
 		swept:         one("swept_total", "Expired records and unowned objects that became garbage."),
 		deleted:       one("deleted_total", "Jobs deleted by their users."),
 		vanished:      one("processes_vanished_total", "Processes that ended without a word, or were out of Redis' sight for longer than a lease; one process counts for all."),
-		epochs:        one("record_sets_changed_total", "Times that Redis held another set of records than before."),
+		epochs:        one("record_sets_changed_total", "Times that Redis held another set of records than before, or none."),
 	}
 }
 

@@ -31,7 +31,7 @@ func TestFailover(t *testing.T) {
 		info, err := rdb.Info(t.Context(), "replication").Result()
 		return err == nil && strings.Contains(info, "master_link_status:up")
 	})
-	moves := b.counting([]string{"telefuser_jobs_renew_errors_total|telefuser_jobs_reaper_errors_total"})
+	moves := b.counting([]string{`telefuser_http_requests_total status="404"`})
 	before := b.several(2, "done before")
 	for _, s := range before {
 		b.await(s)
