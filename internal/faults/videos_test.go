@@ -104,11 +104,28 @@ func (b *bench) problemsOf(s *story, c *course, download bool, sums map[string]s
 	if n := s.back(); n > max(0, r.attempt-1) {
 		bad(wrongCourse, "it went back %d times in %d attempts: %v", n, r.attempt, s.seen)
 	}
-	wrong = append(wrong, s.courseProblems(c, r)...)
+	course := s.courseProblems(c, r)
+	for i := range course {
+		course[i].text += "\n" + b.linesOf(s.id)
+	}
+	wrong = append(wrong, course...)
 	if v.Status == "completed" {
 		wrong = append(wrong, b.artifactProblems(s, r, download, sums)...)
 	}
 	return wrong
+}
+
+// linesOf are the log lines of every process that name a video.
+func (b *bench) linesOf(id string) string {
+	var all strings.Builder
+	for _, n := range b.nodes() {
+		for text := range strings.Lines(n.log.String()) {
+			if strings.Contains(text, id) && !strings.Contains(text, `"msg":"request"`) {
+				all.WriteString(n.name + " " + text)
+			}
+		}
+	}
+	return all.String()
 }
 
 // courseProblems holds what the workers say against the record: no attempt began twice, none after the one that committed, one committed at most, and every line names the request.
