@@ -36,7 +36,7 @@ func TestHerd(t *testing.T) {
 	for _, n := range b.nodes() {
 		n.redis.heal()
 	}
-	moves := b.counting([]string{"telefuser_tasks_created_total"})
+	moves := b.counting([]string{"telefuser_tasks_created_total|" + refusals})
 	var patient []*client
 	for _, a := range b.apis {
 		patient = append(patient, newClient(a.client.base))
@@ -68,7 +68,9 @@ func TestHerd(t *testing.T) {
 	t.Logf("measured: %d taken, %d refused", len(ids), refused)
 	took.report(t, "a create of a herd is answered", 99, 2*time.Second, 5*time.Second)
 	moves.look()
-	b.pollAll(patient, ids)
+	if len(ids) > 0 { // on a machine that does much else all may be refused
+		b.pollAll(patient, ids)
+	}
 	calm := time.Now()
 	b.awaitReady()
 	v, err := b.apis[0].client.post(t.Context(), script("after the herd"), nil)
