@@ -29,6 +29,9 @@ func (s *Store) NewReaperAt(now func() time.Time) *Reaper {
 func (r *Reaper) Round(ctx context.Context) error  { return r.r.round(ctx) }
 func (r *Reaper) Resign(ctx context.Context) error { return r.r.resign(ctx) }
 
+// Reap takes jobs of a pipeline back, on the strength of the last look.
+func (r *Reaper) Reap(ctx context.Context, pipeline string) error { return r.r.reap(ctx, pipeline) }
+
 // Trust makes the reaper forget that it has not seen Redis for long.
 func (r *Reaper) Trust(ctx context.Context) error {
 	_, err := r.r.look(ctx)

@@ -162,11 +162,11 @@ func (r *reaper) repeat(batch func() (int, error)) error {
 	return nil
 }
 
-// reap takes jobs back whose lease ran out.
+// reap takes jobs back whose lease ran out, as long as the look round before it is fresh by the clock of Redis.
 func (r *reaper) reap(ctx context.Context, pipeline string) error {
 	s := r.store
 	return r.repeat(func() (int, error) {
-		answer, err := s.evalList(ctx, "reap", pipeline, reapBatch, s.cfg.DeathsMax, ms(s.cfg.RetentionTTL), ms(s.cfg.ZombieTTL), CodeWorkerCrashed, crashedMessage)
+		answer, err := s.evalList(ctx, "reap", pipeline, reapBatch, s.cfg.DeathsMax, ms(s.cfg.RetentionTTL), ms(s.cfg.ZombieTTL), CodeWorkerCrashed, crashedMessage, r.clock+ms(s.cfg.LeaseTTL/2))
 		if err != nil {
 			return 0, err
 		}

@@ -104,6 +104,35 @@ func TestReaperWaitsAfterAGap(t *testing.T) {
 	round(time.Second, "queued")
 }
 
+// A call that Redis hears late, because it was frozen when the call came, takes no job: its owner could not renew either.
+func TestALateReapTakesNothing(t *testing.T) {
+	each(t, quick(), func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		r := b.store.NewReaperAt(time.Now)
+		if err := r.Trust(ctx); err != nil {
+			t.Fatal(err)
+		}
+		job := b.create(t, "alice")
+		b.claim(t, job.ID, 0)
+		b.pass(t, 2*b.cfg.LeaseTTL)
+		if err := r.Reap(ctx, pipeline); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.state(t, "alice", job.ID); got != "in_progress" {
+			t.Errorf("after a late call the job is %s", got)
+		}
+		if err := r.Trust(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Reap(ctx, pipeline); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.state(t, "alice", job.ID); got != "queued" {
+			t.Errorf("after a fresh call the job is %s", got)
+		}
+	})
+}
+
 // A process that goes without a word is counted once, one that says that it ends is not, and after a gap everybody has time to come back.
 func TestVanishedProcessesAreCounted(t *testing.T) {
 	each(t, quick(), func(t *testing.T, b *bundle) {

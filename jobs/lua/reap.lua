@@ -1,6 +1,8 @@
 -- reap: running jobs whose lease ran out go back to the queue, or end after too many deaths.
--- ARGV: pipeline limit deaths_max retention_ms zombie_ms code message
--- Answers a flat list of id, attempt, state.
+-- ARGV: pipeline limit deaths_max retention_ms zombie_ms code message until_ms
+-- Answers a flat list of id, attempt, state. After until_ms it does nothing: a call that waited in a frozen server, or in a reaper that slept, knows nothing of the gap in
+-- which workers could not renew.
+if now > tonumber(ARGV[8]) then return {} end
 local running = running_key(ARGV[1])
 local out = {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', running, '-inf', int(now), 'LIMIT', 0, tonumber(ARGV[2]))) do
