@@ -183,8 +183,8 @@ type publisher struct {
 }
 
 func (p *publisher) WaitSubscribed(context.Context, string) error { return nil }
-func (p *publisher) WriteFrame(context.Context, media.Frame, time.Duration) (time.Duration, error) {
-	return 0, nil
+func (p *publisher) WriteFrame(context.Context, media.Frame, time.Duration) (streaming.Encoding, error) {
+	return streaming.Encoding{}, nil
 }
 func (p *publisher) WriteSound(media.Sound, time.Duration) error      { return nil }
 func (p *publisher) Send(context.Context, string, []byte, bool) error { return nil }

@@ -13,8 +13,8 @@ import (
 type sink struct{}
 
 func (sink) WaitSubscribed(context.Context, string) error { return nil }
-func (sink) WriteFrame(context.Context, media.Frame, time.Duration) (time.Duration, error) {
-	return time.Microsecond, nil
+func (sink) WriteFrame(context.Context, media.Frame, time.Duration) (Encoding, error) {
+	return Encoding{Took: time.Microsecond}, nil
 }
 func (sink) Send(context.Context, string, []byte, bool) error { return nil }
 func (sink) Events() <-chan Event                             { return nil }

@@ -62,7 +62,7 @@ func (r *run) show(ctx context.Context, f media.Frame, pts time.Duration) error 
 		v := r.link.view()
 		err := errNotThere
 		if v.pub != nil && (!r.lossless() || v.controller) {
-			var encode time.Duration
+			var encode Encoding
 			timed, cancel := context.WithTimeout(ctx, writeTimeout)
 			encode, err = v.pub.WriteFrame(timed, f, pts)
 			cancel()
@@ -103,17 +103,18 @@ func (r *run) hearSound(s media.Sound, pts time.Duration) {
 var errNotThere = errors.New("streaming: nobody is there")
 
 // showed counts a frame that was sent, and times the first.
-func (r *run) showed(encode time.Duration) {
+func (r *run) showed(encode Encoding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.facts.PublishedFrames++
-	total := encode.Nanoseconds()
+	total := encode.Took.Nanoseconds()
 	if r.facts.EncodeNS != nil {
 		total += *r.facts.EncodeNS
 	}
 	r.facts.EncodeNS = &total
 	r.metrics.frames.Inc()
-	r.metrics.encode.Observe(encode.Seconds())
+	r.metrics.encode.Observe(encode.Took.Seconds())
+	r.metrics.encodeCPU.Add(encode.CPU.Seconds())
 	now := time.Now()
 	r.metrics.gauges.aggregate.add(now)
 	r.rate.add(now)

@@ -14,7 +14,7 @@ type poolMetrics struct {
 	scheduler *schedulerMetrics
 
 	outputs, chunks, errors, slo, controls *prometheus.CounterVec
-	frames, dropped, actions               prometheus.Counter
+	frames, dropped, actions, encodeCPU    prometheus.Counter
 	batches, batchItems                    prometheus.Counter
 	uptime                                 prometheus.GaugeFunc
 	sessions, statuses, mode               *prometheus.GaugeVec
@@ -32,6 +32,7 @@ func newPoolMetrics() *poolMetrics {
 		slo:        counterVec("slo_chunks_total", "Chunks that were made within their own length (met), or were not (missed).", "result"),
 		controls:   counterVec("control_messages_total", "Control messages: accepted, refused, dropped.", "result"),
 		frames:     counter("frames_total", "Frames published."),
+		encodeCPU:  counter("frame_encode_cpu_seconds_total", "Processor time of the encoder, by the clock of its thread."),
 		dropped:    counter("dropped_frames_total", "Frames made and not published."),
 		batches:    counter("batches_total", "Batches that models worked on."),
 		batchItems: counter("batch_items_total", "Chunks in all batches."),
@@ -63,7 +64,7 @@ func newPoolMetrics() *poolMetrics {
 }
 
 func (m *poolMetrics) all() []prometheus.Collector {
-	return append(m.scheduler.all(), m.outputs, m.chunks, m.errors, m.slo, m.controls, m.frames, m.dropped, m.batches, m.batchItems, m.batchSize, m.actions,
+	return append(m.scheduler.all(), m.outputs, m.chunks, m.errors, m.slo, m.controls, m.frames, m.encodeCPU, m.dropped, m.batches, m.batchItems, m.batchSize, m.actions,
 		m.actionToFrame, m.chunkLatency, m.encode, m.sloBudget, m.migration, m.stages, m.sessions, m.statuses, m.mode, m.uptime, m.gauges)
 }
 

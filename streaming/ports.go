@@ -85,8 +85,8 @@ type Join struct {
 type Publisher interface {
 	// WaitSubscribed publishes the picture's track and returns when identity receives it.
 	WaitSubscribed(ctx context.Context, identity string) error
-	// WriteFrame encodes and sends one frame now; pacing is the caller's. It answers how long the encoder took.
-	WriteFrame(ctx context.Context, f media.Frame, pts time.Duration) (encode time.Duration, err error)
+	// WriteFrame encodes and sends one frame now; pacing is the caller's. It answers what the encoder took.
+	WriteFrame(ctx context.Context, f media.Frame, pts time.Duration) (Encoding, error)
 	// WriteSound takes what is heard from now on, and sends it while it is. It does not wait; what cannot be sent is lost. The first call, which may have no
 	// samples, publishes the sound's track. pts is on WriteFrame's clock: a step in it is a step in what is heard.
 	WriteSound(s media.Sound, pts time.Duration) error
@@ -98,6 +98,9 @@ type Publisher interface {
 	// Close leaves the room.
 	Close() error
 }
+
+// Encoding is what the encoder took for a frame: Took on the clock, CPU of the processor, 0 where that is not measured.
+type Encoding struct{ Took, CPU time.Duration }
 
 // Event is one thing that happened in a room.
 type Event struct {

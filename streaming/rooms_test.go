@@ -255,7 +255,7 @@ func (p *publisher) WriteSound(s media.Sound, pts time.Duration) error {
 	return p.deaf
 }
 
-func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Duration) (time.Duration, error) {
+func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Duration) (streaming.Encoding, error) {
 	p.room.mu.Lock()
 	slow, broken, here := p.room.slow, p.room.broken, p.room.pub == p
 	p.room.mu.Unlock()
@@ -263,16 +263,16 @@ func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Dura
 		select {
 		case <-time.After(slow):
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return streaming.Encoding{}, ctx.Err()
 		}
 	}
 	if broken || !here {
-		return 0, errDown
+		return streaming.Encoding{}, errDown
 	}
 	p.room.mu.Lock()
 	defer p.room.mu.Unlock()
 	p.room.frames = append(p.room.frames, frame{time.Now(), pts, f.Data[0], p.epoch})
-	return time.Microsecond, nil
+	return streaming.Encoding{Took: time.Microsecond}, nil
 }
 
 func (p *publisher) Send(_ context.Context, topic string, payload []byte, reliable bool) error {

@@ -10,7 +10,7 @@ import (
 type schedulerMetrics struct {
 	firstOutput, controlToOutput, chunkPeriod prometheus.Histogram
 	wait, run                                 *prometheus.HistogramVec
-	idle, diagnostics                         *prometheus.CounterVec
+	idle, cpu, diagnostics                    *prometheus.CounterVec
 }
 
 func newSchedulerMetrics() *schedulerMetrics {
@@ -24,6 +24,7 @@ func newSchedulerMetrics() *schedulerMetrics {
 		wait:            byStage("stage_wait_seconds", "From a stage's inputs being ready to its admission of the chunk."),
 		run:             byStage("stage_run_seconds", "From a stage's admission of a chunk to its completion."),
 		idle:            counterVec("stage_idle_seconds_total", "Time in which a stage did not work for a session that it had begun, by reason.", "stage", "reason"),
+		cpu:             counterVec("stage_cpu_seconds_total", "Processor time of a stage's own work in its engine, by the clocks of its threads.", "stage"),
 		diagnostics:     counterVec("scheduler_diagnostics_total", "What should not happen in a stage scheduler, by kind.", "kind"),
 	}
 	for kind := range (Diagnostics{}).byName() {
@@ -33,7 +34,7 @@ func newSchedulerMetrics() *schedulerMetrics {
 }
 
 func (m *schedulerMetrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.firstOutput, m.controlToOutput, m.chunkPeriod, m.wait, m.run, m.idle, m.diagnostics}
+	return []prometheus.Collector{m.firstOutput, m.controlToOutput, m.chunkPeriod, m.wait, m.run, m.idle, m.cpu, m.diagnostics}
 }
 
 // observe takes the facts of one chunk.
@@ -50,6 +51,7 @@ func (m *schedulerMetrics) observe(t *Timing) {
 	for _, i := range t.Invocations {
 		m.wait.WithLabelValues(i.Stage).Observe(time.Duration(i.WaitNS).Seconds())
 		m.run.WithLabelValues(i.Stage).Observe(time.Duration(i.RunNS).Seconds())
+		m.cpu.WithLabelValues(i.Stage).Add(time.Duration(max(0, i.CPUNS)).Seconds())
 	}
 	for _, i := range t.Idle {
 		m.idle.WithLabelValues(i.Stage, i.Reason).Add(time.Duration(max(0, i.DurationNS)).Seconds())

@@ -18,7 +18,8 @@ type Timing struct {
 	Diagnostics                  Diagnostics
 }
 
-// Invocation is one stage's work on a chunk. WaitNS is from ready to admitted, RunNS from admitted to completed.
+// Invocation is one stage's work on a chunk. WaitNS is from ready to admitted, RunNS from admitted to completed. CPUNS is the
+// processor time of the pipeline's own work in it, 0 where it is not measured.
 type Invocation struct {
 	Stage         string    `json:"stage"`
 	InputsReadyAt time.Time `json:"inputs_ready_at"`
@@ -26,6 +27,7 @@ type Invocation struct {
 	CompletedAt   time.Time `json:"completed_at"`
 	WaitNS        int64     `json:"wait_ns"`
 	RunNS         int64     `json:"run_ns"`
+	CPUNS         int64     `json:"cpu_ns"`
 }
 
 // Idle is an interval in which a stage did not work for the session, and why.

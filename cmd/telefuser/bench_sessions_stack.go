@@ -94,12 +94,18 @@ func (s *liveStack) stop() {
 	}
 }
 
+// The processes of the service itself.
+const (
+	processServe  = "serve"
+	processEngine = "engine"
+)
+
 // processes are all that the sessions cost this machine, the viewers in this process included.
 func (s *liveStack) processes() []bench.Process {
 	serve := s.serve.cmd.Process.Pid
-	all := []bench.Process{{Name: "serve", PID: serve}}
+	all := []bench.Process{{Name: processServe, PID: serve}}
 	for _, engine := range bench.Children(serve) {
-		all = append(all, bench.Process{Name: "engine", PID: engine})
+		all = append(all, bench.Process{Name: processEngine, PID: engine})
 	}
 	return append(all, bench.Process{Name: "livekit", PID: s.media.PID()}, bench.Process{Name: "redis", PID: s.redis.PID()},
 		bench.Process{Name: "viewers", PID: os.Getpid()})

@@ -23,6 +23,8 @@ type steadyResult struct {
 	Processes []bench.ProcessResult `json:"processes"`
 	// CPUMS are the milliseconds of CPU that a frame cost each process.
 	CPUMS map[string]float64 `json:"cpu_ms_per_frame"`
+	// Overhead is what the service costs beside rendering and encoding; nil where that is not known.
+	Overhead *overheadResult `json:"overhead,omitempty"`
 }
 
 // steadySession is one of them.
@@ -60,6 +62,7 @@ func (r *steadyResult) String() string {
 		fmt.Fprintf(&text, "  %-8s %6.2f s CPU, %5.1f %% of a core, %.2f ms a frame, %d MiB\n", p.Name, p.CPUSeconds, 100*p.CPUSeconds/r.Seconds, r.CPUMS[p.Name], p.RSSBytesMax>>20)
 	}
 	fmt.Fprintf(&text, "  together %6.2f s CPU, %5.1f %% of %d cores\n", total, 100*total/r.Seconds/float64(r.Machine.Cores), r.Machine.Cores)
+	text.WriteString(r.Overhead.String())
 	return text.String()
 }
 
@@ -84,7 +87,10 @@ func (b *benchSessions) steady(ctx context.Context, s *liveStack, n int) (*stead
 		return nil, err
 	}
 	var begin, end time.Time
-	var err error
+	before, err := s.counters(ctx) // asked before and after the processes are looked at, so that the answers are not in the figure
+	if err != nil {
+		return nil, err
+	}
 	r.Processes, err = bench.Watch(ctx, s.processes(), func(ctx context.Context) error {
 		begin = time.Now()
 		err := pause(ctx, b.duration)
@@ -94,6 +100,11 @@ func (b *benchSessions) steady(ctx context.Context, s *liveStack, n int) (*stead
 	if err != nil {
 		return nil, err
 	}
+	after, err := s.counters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.Overhead = newOverhead(before, after, r.Processes)
 	r.Seconds = end.Sub(begin).Seconds()
 	var jitter []time.Duration
 	frames := 0

@@ -15,6 +15,7 @@ import (
 	"github.com/pion/rtp/codecs"
 	"github.com/pion/webrtc/v4"
 
+	"telefuser/streaming"
 	"telefuser/workers/media"
 )
 
@@ -172,15 +173,15 @@ func (p *publisher) WaitSubscribed(ctx context.Context, identity string) error {
 }
 
 // WriteFrame encodes and sends one frame now; pacing is the caller's. pts may begin anywhere and is not meant to go back. While the connection is away for a moment it
-// waits. It answers how long the encoder took.
-func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Duration) (encode time.Duration, err error) {
+// waits. It answers what the encoder took.
+func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Duration) (took streaming.Encoding, err error) {
 	p.encoding.Lock()
 	defer p.encoding.Unlock()
 	if err := p.line.wait(ctx, p.ended); err != nil {
-		return 0, err
+		return took, err
 	}
 	if err := p.await(ctx, "publish", p.track.bound); err != nil {
-		return 0, err
+		return took, err
 	}
 	if p.frames == 0 {
 		p.first, p.last, p.offset = pts, -minStep, time.Since(p.track.begun)
@@ -188,18 +189,18 @@ func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Dura
 	// What could not be sent is written again, with the same time.
 	at := max(pts-p.first, p.last+minStep)
 	p.last = at
-	begin := time.Now()
+	begin, cpu := time.Now(), p.encoder.CPU()
 	data, key, err := p.encoder.Encode(f, at, p.frames == 0 || p.keys.due(begin))
-	encode = time.Since(begin)
+	took = streaming.Encoding{Took: time.Since(begin), CPU: p.encoder.CPU() - cpu}
 	if err != nil {
-		return encode, fmt.Errorf("livekit: %w", err)
+		return took, fmt.Errorf("livekit: %w", err)
 	}
 	if key {
 		p.keys.note(begin)
 	}
 	p.frames++
 	p.smooth(ctx, begin, at)
-	return encode, p.track.send(data, p.offset+at)
+	return took, p.track.send(data, p.offset+at)
 }
 
 // smoothMax is how long a frame is held back at most, so that frames leave evenly although some take longer to encode than others; smoothShare is the part of

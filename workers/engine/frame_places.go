@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"sync"
+	"unsafe"
 
 	"telefuser/workers/media"
 )
@@ -37,6 +38,18 @@ func (p *framePlaces) put(frames []media.Frame) ([]uint64, bool) {
 		copy(p.memory[begin:], f.Data)
 	}
 	return places, true
+}
+
+// find answers where data begin in the memory; false where they lie elsewhere.
+func (p *framePlaces) find(data []byte) (uint64, bool) {
+	if p == nil || len(data) == 0 || len(p.memory) == 0 {
+		return 0, false
+	}
+	begin, at := uintptr(unsafe.Pointer(&p.memory[0])), uintptr(unsafe.Pointer(&data[0]))
+	if at < begin || at-begin >= uintptr(len(p.memory)) {
+		return 0, false
+	}
+	return uint64(at - begin), true
 }
 
 func (p *framePlaces) take(size int) (begin int, ok bool) {

@@ -23,6 +23,8 @@ type session struct {
 	cancel context.CancelCauseFunc
 	// phase is what is read of the devices meanwhile.
 	phase *phase
+	// drawn are the frames that are drawn in the shared memory.
+	drawn *drawnFrames
 	// working holds one token, which is out while a call is inside the pipeline's session, Control excepted.
 	working chan struct{}
 
@@ -75,8 +77,11 @@ func (n *session) close(ctx context.Context) error {
 	}
 	defer n.leave()
 	if run := n.swap(nil); run != nil {
-		return run.Close()
+		if err := run.Close(); err != nil {
+			return err
+		}
 	}
+	n.drawn.close()
 	return nil
 }
 
@@ -109,6 +114,7 @@ func (s *server) open(ctx context.Context, n *session, req pipeline.Request) err
 	defer s.model.Unlock()
 	call := s.progress.begin()
 	defer call.end()
+	req.NewFrame = n.drawn.frame
 	run, err := s.pipeline.Open(n.ctx, req) //nolint:contextcheck // the session's life, which ends with ctx until it is open
 	if err != nil {
 		return err
@@ -140,7 +146,7 @@ func (s *server) register(id string) (*session, error) {
 		return nil, &Error{Class: ClassBusy}
 	}
 	ctx, cancel := context.WithCancelCause(s.base)
-	n := &session{ctx: ctx, cancel: cancel, phase: s.phases.begin(), working: make(chan struct{}, 1)} // one token: see working
+	n := &session{ctx: ctx, cancel: cancel, phase: s.phases.begin(), drawn: newDrawnFrames(s.places), working: make(chan struct{}, 1)} // one token: see working
 	s.sessions[id] = n
 	s.sessionsPeak = max(s.sessionsPeak, len(s.sessions))
 	return n, nil
@@ -237,7 +243,7 @@ func (s *server) Next(stream grpc.BidiStreamingServer[enginepb.NextRequest, engi
 		if err != nil {
 			return failStream(stream, s.judge(err))
 		}
-		if err := sendChunk(stream, chunk, places); err != nil {
+		if err := sendChunk(stream, chunk, n.drawn); err != nil {
 			return err
 		}
 	}
@@ -251,14 +257,19 @@ func (s *server) nextChunk(n *session, run pipeline.Session) (pipeline.Chunk, er
 	return run.Next(n.ctx)
 }
 
-// sendChunk sends the frames, or puts them into the shared memory where there is room for all of them, and then the facts.
-func sendChunk(stream grpc.ServerStream, chunk pipeline.Chunk, shared *framePlaces) error {
-	places, shares := shared.put(chunk.Frames)
+// sendChunk sends the frames, or sees that they are in the shared memory where there is room for all of them, and then the facts.
+func sendChunk(stream grpc.ServerStream, chunk pipeline.Chunk, drawn *drawnFrames) error {
+	places, shares := drawn.put(chunk.Frames)
 	send := chunk.Frames
 	if shares {
 		send = nil
 	}
 	for _, f := range send {
+		if _, shared := drawn.places.find(f.Data); shared { // its place is free again before it is on its way
+			own := f.Clone()
+			f.Release()
+			f = own
+		}
 		part := &enginepb.Frame{Width: int32(f.Width), Height: int32(f.Height), Data: f.Data}
 		if err := stream.SendMsg(&enginepb.NextResponse{Part: &enginepb.NextResponse_Frame{Frame: part}}); err != nil {
 			return fmt.Errorf("engine: send frame: %w", err)

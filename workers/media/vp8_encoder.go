@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"time"
 	"unsafe"
+
+	"telefuser/internal/cputime"
 )
 
 // What libvpx calls things.
@@ -51,6 +53,7 @@ type VP8Encoder struct {
 	out     []byte
 	// last is the time of the last frame in ticks.
 	last int64
+	cpu  cputime.Meter
 }
 
 // NewVP8Encoder loads libvpx and opens a stream. The error wraps ErrGeometry for options that do not fit, and ErrEncoder, with the package to install, when
@@ -114,6 +117,8 @@ func (e *VP8Encoder) Encode(f Frame, pts time.Duration, forceKey bool) (data []b
 		return nil, false, fmt.Errorf("%w: a frame at %v, not later than the one before", ErrGeometry, pts)
 	}
 	e.last = ticks
+	e.cpu.Start() // the library works on this thread
+	defer e.cpu.Stop()
 	var flags uintptr
 	if forceKey {
 		flags = vpxForceKey
@@ -133,6 +138,9 @@ func (e *VP8Encoder) Encode(f Frame, pts time.Duration, forceKey bool) (data []b
 	runtime.KeepAlive(e)
 	return e.collect()
 }
+
+// CPU is the processor time of all frames so far, of the encoder's first thread; 0 where it cannot be measured.
+func (e *VP8Encoder) CPU() time.Duration { return e.cpu.Sum() }
 
 // collect takes what the library made of the frame.
 func (e *VP8Encoder) collect() (data []byte, key bool, err error) {

@@ -88,7 +88,7 @@ func (c *course) Next(ctx context.Context) (Chunk, error) {
 	}
 	c.taken++
 	chunk, _ := chunksOut().From(out.Values)
-	chunk.Timing = timingOf(out.Facts, c.flow.Latencies(), c.scheduler.Diagnostics())
+	chunk.Timing = timingOf(out.Facts, chunk.Stages, c.flow.Latencies(), c.scheduler.Diagnostics())
 	return chunk, nil
 }
 

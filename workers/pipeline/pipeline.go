@@ -55,6 +55,17 @@ type Request struct {
 	Parameters map[string]any `json:"parameters,omitempty"`
 	// State is the State of the last chunk of the video that this one continues, or nil.
 	State []byte `json:"state,omitempty"`
+	// NewFrame makes a frame to draw into, whose bytes are anything; nil is media.NewFrame. What it makes and no chunk holds is taken back
+	// when the session is closed.
+	NewFrame func(width, height int) media.Frame `json:"-"`
+}
+
+// newFrame makes a frame of the request's size to draw into; its bytes are anything.
+func (r Request) newFrame() media.Frame {
+	if r.NewFrame == nil {
+		return media.NewFrame(r.Width, r.Height)
+	}
+	return r.NewFrame(r.Width, r.Height)
 }
 
 // The camera's types are the contract's, so that a request can be checked without a pipeline.
@@ -109,8 +120,10 @@ type Applied struct {
 	Pose       Pose     `json:"pose"`
 }
 
-// StageFact is one stage's time within one chunk.
+// StageFact is one stage's time within one chunk. CPUNS is the processor time of its work in this process, on all threads and by their own clocks; 0 where it is
+// not measured.
 type StageFact struct {
 	Name       string `json:"name"`
 	DurationNS int64  `json:"duration_ns"`
+	CPUNS      int64  `json:"cpu_ns"`
 }

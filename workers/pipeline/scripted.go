@@ -127,7 +127,12 @@ func (s *scriptedSession) Next(ctx context.Context) (Chunk, error) {
 	count := chunkFrames(s.chunk, s.sent, s.script.frames)
 	chunk := Chunk{Index: s.chunk, Frames: make([]media.Frame, count)}
 	for i := range chunk.Frames {
-		chunk.Frames[i] = solidFrame(s.req.Width, s.req.Height, s.req.Seed, s.sent+i)
+		frame := media.NewFrame(s.req.Width, s.req.Height)
+		if s.chunk%2 == 0 { // the others are drawn in memory of their own
+			frame = s.req.newFrame()
+		}
+		paintSolid(frame, s.req.Seed, s.sent+i)
+		chunk.Frames[i] = frame
 	}
 	s.mu.Lock()
 	chunk.Applied, s.applied.ControlIDs = s.applied, nil
@@ -143,9 +148,8 @@ func (s *scriptedSession) Next(ctx context.Context) (Chunk, error) {
 // Close has nothing to free.
 func (s *scriptedSession) Close() error { return nil }
 
-// solidFrame is a frame whose colour follows from the seed and its number.
-func solidFrame(width, height int, seed int64, number int) media.Frame {
-	frame := media.NewFrame(width, height)
+// paintSolid paints a frame in the colour that follows from the seed and its number.
+func paintSolid(frame media.Frame, seed int64, number int) {
 	y, u, v := frame.Planes()
 	fill := func(plane []byte, value byte) {
 		for i := range plane {
@@ -155,7 +159,6 @@ func solidFrame(width, height int, seed int64, number int) media.Frame {
 	fill(y, byte(16+(number*5)%220))
 	fill(u, byte(64+(uint64(seed)*37)%128))
 	fill(v, byte(64+(uint64(seed)*91)%128))
-	return frame
 }
 
 // wait passes time, and ends early with the context's cause unless the script is deaf.

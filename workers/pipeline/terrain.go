@@ -144,7 +144,7 @@ func (s *terrainSession) settle(req Request) (*terrain.FlightState, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.width, s.height, s.latents = req.Width, req.Height, latents
+	s.newFrame, s.latents = req.newFrame, latents
 	s.base = terrain.State{Prompt: req.Prompt, StylePrompt: req.StylePrompt, Seed: req.Seed, HourOfDay: -1, Altitude: 1, Speed: 1}
 	s.image = req.Image
 	var from *terrain.FlightState

@@ -13,7 +13,8 @@ import (
 // terrainSession is one flight. Next and Close belong to one goroutine; Control may come from another. What makes the chunks belongs to the stages.
 type terrainSession struct {
 	course
-	width, height int
+	// newFrame makes a frame of the session's size to draw into.
+	newFrame func() media.Frame
 
 	// The encode stage's: base is the state but for the flight, what the world and the flight are made of; opening is the time that the world took, told
 	// with the first chunk. The renderer is shared with the generate stage, as its halves are.

@@ -22,6 +22,8 @@ type (
 		applied Applied
 		state   terrain.State
 		times   terrain.Times
+		// cpuNS is the processor time of making it ready.
+		cpuNS int64
 	}
 	// terrainLatent is a chunk that is drawn.
 	terrainLatent struct {

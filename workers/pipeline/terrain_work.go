@@ -26,7 +26,7 @@ func encodeTerrain(_ context.Context, _ stage.Invocation, w terrainWish) (terrai
 	}
 	c.plan, c.times = s.renderer.Prepare(shots, s.base.Altitude)
 	c.times.Encode += s.opening
-	s.opening = 0
+	c.cpuNS, s.opening = c.times.CPU.Nanoseconds(), 0
 	c.state = s.base
 	c.state.Flight = s.flight.State()
 	c.applied.ControlIDs, c.applied.Keys = w.ids, c.state.Flight.Keys
@@ -67,7 +67,7 @@ func generateTerrain(ctx context.Context, _ stage.Invocation, c terrainCondition
 		return l, err
 	}
 	for i := range l.pictures {
-		l.pictures[i] = media.NewFrame(s.width, s.height)
+		l.pictures[i] = s.newFrame()
 	}
 	cost, err := c.plan.Draw(ctx, l.pictures)
 	l.plan, l.times = nil, c.times.Add(cost)
@@ -83,8 +83,8 @@ func decodeTerrain(_ context.Context, _ stage.Invocation, l terrainLatent) (Chun
 	return Chunk{
 		Index: l.index, Frames: l.pictures, Applied: l.applied, State: state,
 		Stages: []StageFact{
-			{Name: StageEncode, DurationNS: l.times.Encode.Nanoseconds()},
-			{Name: StageGenerate, DurationNS: l.times.Generate.Nanoseconds()},
+			{Name: StageEncode, DurationNS: l.times.Encode.Nanoseconds(), CPUNS: l.cpuNS},
+			{Name: StageGenerate, DurationNS: l.times.Generate.Nanoseconds(), CPUNS: l.times.CPU.Nanoseconds() - l.cpuNS},
 			{Name: StageDecode, DurationNS: l.times.Decode.Nanoseconds()},
 		},
 	}, err

@@ -27,9 +27,10 @@ type Invocation struct {
 	InputsReadyAt time.Time `json:"inputs_ready_at"`
 	AdmittedAt    time.Time `json:"admitted_at"`
 	CompletedAt   time.Time `json:"completed_at"`
-	// WaitNS is from ready to admitted, RunNS from admitted to completed.
+	// WaitNS is from ready to admitted, RunNS from admitted to completed. CPUNS is the processor time of the pipeline's own work in it; 0 where it is not measured.
 	WaitNS int64 `json:"wait_ns"`
 	RunNS  int64 `json:"run_ns"`
+	CPUNS  int64 `json:"cpu_ns"`
 }
 
 // Idle is an interval in which a stage did not work for the session, and why.
@@ -40,16 +41,20 @@ type Idle struct {
 	DurationNS int64     `json:"duration_ns"`
 }
 
-// timingOf writes down what the scheduler knows of a chunk.
-func timingOf(f stage.ChunkFact, session stage.Latencies, diagnostics stage.Diagnostics) *Timing {
+// timingOf writes down what the scheduler knows of a chunk, and what the stages themselves measured of their work.
+func timingOf(f stage.ChunkFact, stages []StageFact, session stage.Latencies, diagnostics stage.Diagnostics) *Timing {
 	t := &Timing{
 		ResidenceNS: nanoseconds(f.ResidenceSeconds), ControlToOutputNS: maybeNanoseconds(f.ControlToOutputSeconds), PeriodNS: maybeNanoseconds(f.PeriodSeconds),
 		Session: session, Diagnostics: diagnostics,
 	}
+	cpu := make(map[string]int64, len(stages))
+	for _, s := range stages {
+		cpu[s.Name] += s.CPUNS
+	}
 	for _, i := range f.Invocations {
 		t.Invocations = append(t.Invocations, Invocation{
 			Stage: i.Stage, InputsReadyAt: i.InputsReadyAt.UTC(), AdmittedAt: i.AdmittedAt.UTC(), CompletedAt: i.CompletedAt.UTC(),
-			WaitNS: i.AdmittedAt.Sub(i.InputsReadyAt).Nanoseconds(), RunNS: i.CompletedAt.Sub(i.AdmittedAt).Nanoseconds(),
+			WaitNS: i.AdmittedAt.Sub(i.InputsReadyAt).Nanoseconds(), RunNS: i.CompletedAt.Sub(i.AdmittedAt).Nanoseconds(), CPUNS: cpu[i.Stage],
 		})
 	}
 	for _, i := range f.Idle {

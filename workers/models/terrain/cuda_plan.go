@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"telefuser/internal/cputime"
 	"telefuser/workers/gpu"
 	"telefuser/workers/media"
 )
@@ -36,6 +37,7 @@ type cudaBatch struct {
 // Encode's.
 func (r *CUDARenderer) Prepare(shots []Shot, altitude float64) (Plan, Times) {
 	started := time.Now()
+	var cpu cputime.Meter
 	if cut := r.cut.Load(); cut != r.cuts {
 		r.cuts, r.stale = cut, true
 		r.blocks.forget()
@@ -46,13 +48,14 @@ func (r *CUDARenderer) Prepare(shots []Shot, altitude float64) (Plan, Times) {
 		packSamples(&p.sampleTables, r.view, r.air)
 		r.stale = false
 	}
-	spread(len(r.bakers), len(shots), func(_, i int) {
+	spread(&cpu, len(r.bakers), len(shots), func(_, i int) {
 		s := &p.scenes[i]
 		s.world, s.air = r.world, r.air
 		p.eyes[i] = r.world.eye(shots[i].Pose, altitude)
 		s.prepare(p.eyes[i], shots[i].Ticks)
 		s.packTables(&p.tables[i], r.layout)
 	})
+	cpu.Start()
 	for from := 0; from < len(shots); {
 		b := cudaBatch{from: from, firstJob: len(p.jobs)}
 		r.blocks.begin()
@@ -65,8 +68,9 @@ func (r *CUDARenderer) Prepare(shots []Shot, altitude float64) (Plan, Times) {
 		b.afterJob, from = len(p.jobs), b.to
 		p.batches = append(p.batches, b)
 	}
-	p.baked = bakeAll(p.baked, r.bakers, p.jobs[:min(len(p.jobs), blocksAheadMax)])
-	return p, Times{Encode: time.Since(started)}
+	cpu.Stop()
+	p.baked = bakeAll(&cpu, p.baked, r.bakers, p.jobs[:min(len(p.jobs), blocksAheadMax)])
+	return p, Times{Encode: time.Since(started), CPU: cpu.Sum()}
 }
 
 // newPlan takes a spare plan, or makes one.
@@ -87,13 +91,13 @@ func (r *CUDARenderer) newPlan(frames int) *cudaPlan {
 }
 
 // bakeAll bakes jobs into memory, which it may replace, as the device takes them.
-func bakeAll(memory []byte, bakers []*baker, jobs []blockJob) []byte {
+func bakeAll(cpu *cputime.Meter, memory []byte, bakers []*baker, jobs []blockJob) []byte {
 	need := len(jobs) * bakedBytes
 	if cap(memory) < need {
 		memory = make([]byte, need)
 	}
 	memory = memory[:need]
-	spread(len(bakers), len(jobs), func(worker, i int) {
+	spread(cpu, len(bakers), len(jobs), func(worker, i int) {
 		bakedBlock(memory[i*bakedBytes:][:bakedBytes]).bake(bakers[worker], jobs[i])
 	})
 	return memory
@@ -138,8 +142,9 @@ func (p *cudaPlan) batch(ctx context.Context, dst []media.Frame, b cudaBatch) (c
 		for _, by := range r.late {
 			by.world = p.scenes[b.from].world
 		}
-		p.late = bakeAll(p.late, r.late, p.jobs[b.firstJob:b.afterJob])
-		baked = p.late
+		var cpu cputime.Meter
+		p.late = bakeAll(&cpu, p.late, r.late, p.jobs[b.firstJob:b.afterJob])
+		baked, cost.CPU = p.late, cpu.Sum()
 	}
 	err = r.cuda.do(ctx, func() error {
 		if err := p.upload(b, baked); err != nil {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"telefuser/internal/cputime"
 	"telefuser/workers/media"
 )
 
@@ -28,26 +29,29 @@ type plan struct {
 // Encode's.
 func (r *Renderer) Prepare(shots []Shot, altitude float64) (Plan, Times) {
 	started := time.Now()
+	var cpu cputime.Meter
 	if cut := r.cut.Load(); cut != r.cuts {
 		r.cuts = cut
 		r.index.forget()
 	}
 	p := r.newPlan(len(shots))
-	spread(r.threads, len(shots), func(_, i int) {
+	spread(&cpu, r.threads, len(shots), func(_, i int) {
 		s := &p.scenes[i]
 		s.world, s.air, s.levels = r.world, r.air, r.levels
 		p.eyes[i] = r.world.eye(shots[i].Pose, altitude)
 		s.prepare(p.eyes[i], shots[i].Ticks)
 	})
+	cpu.Start()
 	for i := range shots {
 		r.index.begin() // a frame's blocks go into the map right before it is drawn
 		p.jobs, _ = r.index.claim(p.jobs, &p.scenes[i], p.eyes[i])
 		p.ends = append(p.ends, len(p.jobs))
 	}
+	cpu.Stop()
 	ahead := min(len(p.jobs), blocksAheadMax)
 	p.blocks = slices.Grow(p.blocks[:0], ahead)[:ahead]
-	spread(r.threads, ahead, func(worker, i int) { p.blocks[i].bake(r.bakers[worker], p.jobs[i]) })
-	return p, Times{Encode: time.Since(started)}
+	spread(&cpu, r.threads, ahead, func(worker, i int) { p.blocks[i].bake(r.bakers[worker], p.jobs[i]) })
+	return p, Times{Encode: time.Since(started), CPU: cpu.Sum()}
 }
 
 // newPlan takes a spare plan, or makes one.
@@ -76,36 +80,40 @@ func (p *plan) Draw(ctx context.Context, dst []media.Frame) (Times, error) {
 		return times, errCut
 	}
 	from := 0
+	var cpu cputime.Meter
 	for i, frame := range dst {
 		if ctx.Err() != nil {
 			r.cut.Add(1)
 			return times, context.Cause(ctx)
 		}
 		started := time.Now()
-		p.place(from, p.ends[i], p.scenes[i].world)
+		p.place(&cpu, from, p.ends[i], p.scenes[i].world)
 		from = p.ends[i]
 		placed := time.Since(started)
-		drawing, turning := r.draw(frame, &p.scenes[i])
+		drawing, turning := r.draw(&cpu, frame, &p.scenes[i])
 		times = times.Add(Times{Encode: placed, Generate: drawing, Decode: turning})
 	}
 	select {
 	case r.spare <- p:
 	default:
 	}
+	times.CPU = cpu.Sum()
 	return times, nil
 }
 
 // place puts a frame's blocks into the map, and bakes those that were not baked ahead.
-func (p *plan) place(from, to int, world *World) {
+func (p *plan) place(cpu *cputime.Meter, from, to int, world *World) {
 	r, ahead := p.renderer, min(to, len(p.blocks))
+	cpu.Start()
 	for i := from; i < ahead; i++ {
 		p.blocks[i].place(p.jobs[i].key, r.levels[p.jobs[i].level])
 	}
+	cpu.Stop()
 	late := p.jobs[max(from, ahead):to]
 	if len(late) == 0 {
 		return
 	}
-	spread(r.threads, len(late), func(worker, i int) {
+	spread(cpu, r.threads, len(late), func(worker, i int) {
 		b := r.late[worker]
 		b.world = world
 		b.bake(late[i], r.levels[late[i].level])
@@ -113,10 +121,10 @@ func (p *plan) place(from, to int, world *World) {
 }
 
 // draw renders all strips of a frame and answers the mean time that a goroutine spent on columns and on planes.
-func (r *Renderer) draw(dst media.Frame, s *scene) (drawing, turning time.Duration) {
+func (r *Renderer) draw(cpu *cputime.Meter, dst media.Frame, s *scene) (drawing, turning time.Duration) {
 	count := (dst.Width + stripWidth - 1) / stripWidth
 	var drawn, turned atomic.Int64
-	spread(r.threads, count, func(worker, i int) {
+	spread(cpu, r.threads, count, func(worker, i int) {
 		work := r.strips[worker]
 		started := time.Now()
 		x0 := i * stripWidth

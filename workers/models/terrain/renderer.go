@@ -35,14 +35,15 @@ type Renderer struct {
 }
 
 // Times are the durations of the stages of a frame or of a chunk: Encode fills the map, Generate draws the columns, Decode turns
-// them into planes.
+// them into planes. CPU is the processor time of all of it in this process, of every thread; 0 where it is not known.
 type Times struct {
 	Encode, Generate, Decode time.Duration
+	CPU                      time.Duration
 }
 
 // Add sums two costs.
 func (t Times) Add(o Times) Times {
-	return Times{Encode: t.Encode + o.Encode, Generate: t.Generate + o.Generate, Decode: t.Decode + o.Decode}
+	return Times{Encode: t.Encode + o.Encode, Generate: t.Generate + o.Generate, Decode: t.Decode + o.Decode, CPU: t.CPU + o.CPU}
 }
 
 // Shot is one frame to draw: where the camera is, and the flight's clock.
