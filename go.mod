@@ -2,6 +2,8 @@ module telefuser
 
 go 1.26.8
 
+toolchain go1.26.10
+
 require (
 	github.com/NVIDIA/go-nvml v0.13.4-1
 	github.com/alicebob/miniredis/v2 v2.40.0
