@@ -91,9 +91,15 @@ func (m models) describe(name string) openapi.Model {
 	return openapi.Model{ID: name, Object: openapi.ModelObjectModel, Created: c.CreatedAtUnix, OwnedBy: owner}
 }
 
-// listModels answers GET /v1/models: pipelines first, then aliases, each by name.
+// listModels answers GET /v1/models: the default pipeline first, since many a client takes the first, then the others, then aliases, each by name.
 func (s *Server) listModels(c echo.Context) error {
-	names := slices.Sorted(maps.Keys(s.models.pipelines))
+	standard := s.models.standard.Name
+	names := []string{standard}
+	for _, name := range slices.Sorted(maps.Keys(s.models.pipelines)) {
+		if name != standard {
+			names = append(names, name)
+		}
+	}
 	for _, alias := range slices.Sorted(maps.Keys(s.models.aliases)) {
 		if _, isPipeline := s.models.pipelines[alias]; !isPipeline {
 			names = append(names, alias)

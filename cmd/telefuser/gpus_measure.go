@@ -41,7 +41,12 @@ func measureAll(ctx context.Context, c config.Config, say func(line string)) err
 			say(accepts.Name + " runs on the processor")
 			continue
 		}
-		if err := measureOne(ctx, c, accepts, say); err != nil {
+		err := measureOne(ctx, c, accepts, say)
+		if unfit := (*engine.Error)(nil); errors.As(err, &unfit) && unfit.Class == engine.ClassInvalid { // it has no weights here
+			say(accepts.Name + " cannot run here: " + unfit.Message)
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("measure %s: %w", accepts.Name, err)
 		}
 	}

@@ -117,6 +117,11 @@ func (l *leaky) settled(wanted func(remains) bool) remains {
 	return r
 }
 
+// ofAnEngine is for what an engine that runs keeps.
+func ofAnEngine(name string) bool {
+	return strings.HasPrefix(name, "engines/") && (strings.HasSuffix(name, "/.lock") || strings.HasSuffix(name, "/engine.sock"))
+}
+
 // count looks at everything now. Keys of Redis that have an end of their own, such as the records of ended sessions, are not left over; that they have one is what is looked at.
 func (l *leaky) count() remains {
 	l.t.Helper()
@@ -142,6 +147,6 @@ func (l *leaky) count() remains {
 		}
 	}
 	r.objects = slices.DeleteFunc(files(l.t, filepath.Join(l.dir, "s3", bucket)), func(name string) bool { return strings.HasPrefix(name, ".check") })
-	r.temporary = files(l.t, filepath.Join(l.dir, "data", "tmp"))
+	r.temporary = slices.DeleteFunc(files(l.t, filepath.Join(l.dir, "data", "tmp")), ofAnEngine)
 	return r
 }
