@@ -35,11 +35,11 @@ type Receiver struct {
 }
 
 // Start starts one for a test.
-func Start(t testing.TB) *Receiver {
-	t.Helper()
+func Start(tb testing.TB) *Receiver {
+	tb.Helper()
 	r := &Receiver{}
 	server := httptest.NewServer(r)
-	t.Cleanup(server.Close)
+	tb.Cleanup(server.Close)
 	r.URL = server.URL
 	return r
 }
