@@ -40,24 +40,11 @@ func filmControls() stage.Artifact[filmWish] { return stage.NewArtifact[filmWish
 
 func filmLatents() stage.Artifact[filmLatent] { return stage.NewArtifact[filmLatent]("latent") }
 
-// filmGraph is worldGraph for videos that are denoised at once.
+// filmGraph is what the sessions of videos run on that are denoised at once.
 func filmGraph(*slots[*filmSession]) stage.Spec {
-	request, condition, control, latent, frames := filmRequests(), filmConditions(), filmControls(), filmLatents(), chunksOut()
-	return stage.Spec{
-		Stages: []stage.Stage{
-			{ID: StageEncode, Consumes: []stage.Port{request}, Produces: []stage.Port{condition}, Run: stage.Map(request, condition, encodeFilm)},
-			{ID: StageDenoise, Consumes: []stage.Port{condition, control}, Produces: []stage.Port{latent}, Run: stage.Join(condition, control, latent, denoiseFilm)},
-			{ID: StageDecode, Consumes: []stage.Port{latent}, Produces: []stage.Port{frames}, Run: stage.Map(latent, frames, decodeFilm)},
-		},
-		Edges: []stage.Edge{
-			{Artifact: request, Target: StageEncode, CapacityPerSession: 2},
-			{Artifact: control, Target: StageDenoise, CapacityPerSession: 2},
-			{Artifact: condition, Source: StageEncode, Target: StageDenoise, CapacityPerSession: 2},
-			{Artifact: latent, Source: StageDenoise, Target: StageDecode},
-		},
-		Outputs:       []stage.Output{{Artifact: frames}},
-		LatencyAnchor: control,
-	}
+	request, condition, control, latent := filmRequests(), filmConditions(), filmControls(), filmLatents()
+	return modelGraph(request, condition, control, latent,
+		stage.Map(request, condition, encodeFilm), stage.Join(condition, control, latent, denoiseFilm), stage.Map(latent, chunksOut(), decodeFilm))
 }
 
 func encodeFilm(_ context.Context, _ stage.Invocation, r filmRequest) (c filmCondition, err error) {

@@ -52,27 +52,9 @@ func worldControls() stage.Artifact[worldWish] { return stage.NewArtifact[worldW
 
 func worldLatents() stage.Artifact[worldLatent] { return stage.NewArtifact[worldLatent]("latent") }
 
-// worldGraph is what the sessions of a world run on:
-//
-//	encode_request ──(2)──> encode ──condition (2)──> denoise ──latent (1)──> decode ──frames (1)──> Next
-//	                              control ──(2)──────^
-//
-// Conditions need no control and are made ahead. A live session pushes one control at a time, so that a key acts on the very next chunk.
+// worldGraph is what the sessions of a world run on.
 func worldGraph(*slots[*worldSession]) stage.Spec {
-	request, condition, control, latent, frames := worldRequests(), worldConditions(), worldControls(), worldLatents(), chunksOut()
-	return stage.Spec{
-		Stages: []stage.Stage{
-			{ID: StageEncode, Consumes: []stage.Port{request}, Produces: []stage.Port{condition}, Run: stage.Map(request, condition, encodeWorld)},
-			{ID: StageDenoise, Consumes: []stage.Port{condition, control}, Produces: []stage.Port{latent}, Run: stage.Join(condition, control, latent, denoiseWorld)},
-			{ID: StageDecode, Consumes: []stage.Port{latent}, Produces: []stage.Port{frames}, Run: stage.Map(latent, frames, decodeWorld)},
-		},
-		Edges: []stage.Edge{
-			{Artifact: request, Target: StageEncode, CapacityPerSession: 2},
-			{Artifact: control, Target: StageDenoise, CapacityPerSession: 2},
-			{Artifact: condition, Source: StageEncode, Target: StageDenoise, CapacityPerSession: 2},
-			{Artifact: latent, Source: StageDenoise, Target: StageDecode},
-		},
-		Outputs:       []stage.Output{{Artifact: frames}},
-		LatencyAnchor: control,
-	}
+	request, condition, control, latent := worldRequests(), worldConditions(), worldControls(), worldLatents()
+	return modelGraph(request, condition, control, latent,
+		stage.Map(request, condition, encodeWorld), stage.Join(condition, control, latent, denoiseWorld), stage.Map(latent, chunksOut(), decodeWorld))
 }
