@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -29,7 +28,7 @@ func (t *tickets) server(cfg ConsumerConfig, log *slog.Logger) *asynq.Server {
 		ShutdownTimeout:          time.Second,
 		IsFailure:                func(err error) bool { return !errors.Is(err, errBusy) && !errors.Is(err, errNewer) },
 		RetryDelayFunc:           retryDelay,
-		Logger:                   queueLog{log: log, undecodable: t.undecodable},
+		Logger:                   queueLog{log},
 		LogLevel:                 asynq.WarnLevel,
 	})
 }
@@ -43,10 +42,7 @@ func retryDelay(_ int, err error, _ *asynq.Task) time.Duration {
 }
 
 // queueLog passes the queue's lines on as warnings at most: none of them decides about a job.
-type queueLog struct {
-	log         *slog.Logger
-	undecodable func()
-}
+type queueLog struct{ log *slog.Logger }
 
 // Debug drops the line.
 func (l queueLog) Debug(...any) {}
@@ -64,9 +60,5 @@ func (l queueLog) Error(args ...any) { l.line(args) }
 func (l queueLog) Fatal(args ...any) { l.line(args) }
 
 func (l queueLog) line(args []any) {
-	text := fmt.Sprint(args...)
-	if strings.Contains(text, "cannot decode") {
-		l.undecodable()
-	}
-	l.log.Warn("queue", "line", text)
+	l.log.Warn("queue", "line", fmt.Sprint(args...))
 }

@@ -53,7 +53,7 @@ func New(cfg Config, rdb Client, log *slog.Logger) (*Store, error) {
 	metrics := newCounters()
 	return &Store{
 		cfg: cfg, rdb: rdb, log: log, scripts: sc,
-		tickets: newTickets(cfg.Prefix, rdb, metrics.tickets.WithLabelValues("undecodable").Inc),
+		tickets: newTickets(cfg.Prefix, rdb),
 		changes: newHub(rdb, cfg.Prefix+":changed", pollEvery, log), deliveries: newHub(rdb, cfg.Prefix+":hwake", deliveriesPollEvery, log),
 		keys:    newKeyCache(cfg.KeyCacheTTL, time.Now),
 		limiter: newRateLimiter(cfg, rdb),

@@ -28,12 +28,10 @@ type tickets struct {
 	prefix string
 	rdb    Client
 	client *asynq.Client
-	// undecodable counts messages of the queue that it could not read.
-	undecodable func()
 }
 
-func newTickets(prefix string, rdb Client, undecodable func()) *tickets {
-	return &tickets{prefix: prefix, rdb: rdb, undecodable: undecodable, client: asynq.NewClientFromRedisClient(rdb)}
+func newTickets(prefix string, rdb Client) *tickets {
+	return &tickets{prefix: prefix, rdb: rdb, client: asynq.NewClientFromRedisClient(rdb)}
 }
 
 // queue names the asynq queue of a pipeline's first attempts, and again of its later ones, which go first: their jobs have waited once already.

@@ -14,14 +14,15 @@ import (
 // unreadableMax bounds one look for messages that cannot be read.
 const unreadableMax = 100
 
-// dropUnreadable removes the messages of a pipeline that the queue has taken out, cannot read, and would keep for ever. While one of them is there, the queue gives
-// nothing back of what other workers held when they died.
+// dropUnreadable removes the messages of a pipeline that the queue has taken out, cannot read, and would keep for ever, and counts them: the worker that took one out
+// may be dead by now. While one of them is there, the queue gives nothing back of what other workers held when they died.
 func (s *Store) dropUnreadable(ctx context.Context, pipeline string) error {
 	for _, queue := range []string{s.tickets.queue(pipeline), s.tickets.again(pipeline)} {
 		dropped, err := s.tickets.dropUnreadable(ctx, queue)
 		if err != nil {
 			return unavailable("look for unreadable messages", err)
 		}
+		s.metrics.tickets.WithLabelValues("undecodable").Add(float64(dropped))
 		if dropped > 0 {
 			s.log.WarnContext(ctx, "messages that cannot be read removed from the queue", "pipeline", pipeline, "messages", dropped)
 		}
@@ -29,7 +30,7 @@ func (s *Store) dropUnreadable(ctx context.Context, pipeline string) error {
 	return nil
 }
 
-// dropUnreadable looks at the messages whose lease in the queue is over.
+// dropUnreadable looks at the messages whose lease in the queue is over. A message that several reapers see is dropped by one.
 func (t *tickets) dropUnreadable(ctx context.Context, queue string) (dropped int, err error) {
 	base := "asynq:{" + queue + "}:"
 	ids, err := t.rdb.ZRangeByScore(ctx, base+"lease", &redis.ZRangeBy{
@@ -54,11 +55,11 @@ func (t *tickets) dropUnreadable(ctx context.Context, queue string) (dropped int
 		}
 		drop := t.rdb.TxPipeline()
 		drop.LRem(ctx, base+"active", 0, id)
-		drop.ZRem(ctx, base+"lease", id)
+		taken := drop.ZRem(ctx, base+"lease", id)
 		drop.Del(ctx, base+"t:"+id)
 		_, err = drop.Exec(ctx)
 		errs = append(errs, err)
-		dropped++
+		dropped += int(taken.Val())
 	}
 	return dropped, errors.Join(errs...)
 }

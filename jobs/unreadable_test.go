@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+
+	"telefuser/jobs"
 )
 
 // Messages that nobody can read leave the queue; those of workers that died stay until the queue gives them back itself.
@@ -38,7 +41,27 @@ func TestUnreadableMessagesLeaveTheQueue(t *testing.T) {
 	if len(active) != 2 || active[0] != "fresh" || active[1] != ticket[0] {
 		t.Errorf("active: %v, want the fresh one and that of %s", active, job.ID)
 	}
+	eventually(t, func() bool { return undecodable(t, b.store) == 4 })
 	if n := b.rdb.Exists(ctx, base+"t:noise").Val(); n != 0 {
 		t.Error("its hash is still there")
 	}
+}
+
+// undecodable is how many messages a store has counted as unreadable.
+func undecodable(t *testing.T, store *jobs.Store) float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(store.Collector())
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "telefuser_jobs_tickets_total" && m.GetLabel()[0].GetValue() == "undecodable" {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
 }
