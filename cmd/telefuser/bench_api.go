@@ -44,6 +44,7 @@ type benchAPI struct {
 	connections int
 	records     int
 	runs        int
+	readers     int
 }
 
 func newBenchAPICommand() *cobra.Command {
@@ -71,6 +72,7 @@ func newBenchAPICommand() *cobra.Command {
 	f.IntVar(&b.connections, "connections", 64, "connections to the server")
 	f.IntVar(&b.records, "records", 1000, "videos that are created before the measurements")
 	f.IntVar(&b.runs, "runs", 1, "how often to measure each kind")
+	f.IntVar(&b.readers, "readers", 0, "measure each kind again while so many slow readers download a video, on a started server")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return b.run(cmd.Context(), cmd.OutOrStdout()) }
 	return cmd
 }
@@ -82,7 +84,13 @@ func (b *benchAPI) run(ctx context.Context, w io.Writer) error {
 			return usageError{fmt.Errorf("unknown kind %q: known are %s", kind, strings.Join(known, ", "))}
 		}
 	}
-	var processes []bench.Process
+	if b.readers > 0 && b.target.URL != "" {
+		return usageError{fmt.Errorf("--readers %d: only with a started server, not with --url", b.readers)}
+	}
+	var (
+		processes []bench.Process
+		video     string
+	)
 	if b.target.URL == "" {
 		stack, err := startBenchStack(ctx, benchStackOptions{benchFlags: b.benchFlags, auth: b.auth})
 		if err != nil {
@@ -90,6 +98,11 @@ func (b *benchAPI) run(ctx context.Context, w io.Writer) error {
 		}
 		defer stack.stop()
 		b.target, processes = stack.target, stack.processes()
+		if b.readers > 0 {
+			if video, err = stack.plantVideo(ctx, readersContentBytes); err != nil {
+				return err
+			}
+		}
 	}
 	pool, err := bench.NewPool(b.target, b.connections, 0)
 	if err != nil {
@@ -106,16 +119,24 @@ func (b *benchAPI) run(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		rate := b.rate
-		if rate == 0 {
-			rate = rates[kind]
+		plan := bench.Plan{Rate: b.rate, Duration: b.duration}
+		if b.rate == 0 {
+			plan.Rate = rates[kind]
+		}
+		measure := func(ctx context.Context, name string) error {
+			run, err := pool.Measure(ctx, name, plan, b.warmup, source, processes)
+			runs = append(runs, run)
+			return err
 		}
 		for range b.runs {
-			run, err := pool.Measure(ctx, kind, bench.Plan{Rate: rate, Duration: b.duration}, b.warmup, source, processes)
-			if err != nil {
+			if err := measure(ctx, kind); err != nil {
 				return err
 			}
-			runs = append(runs, run)
+			if b.readers > 0 {
+				if err := b.besideReaders(ctx, video, func(ctx context.Context) error { return measure(ctx, kind+" beside readers") }); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return b.report(w, runs, bench.Table(runs))
