@@ -17,7 +17,7 @@ const benchBody = `{"model":"terrain","prompt":"a green valley between snowy mou
 func newBenchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure a server: load, overload, a long run under faults, backlog, dispatch, videos, memory, start, live sessions; or the kernels of a GPU",
+		Short: "Measure a server: load, overload, a long run under faults, backlog, dispatch, videos, memory, start, live sessions, streams that are encoded beforehand; or the kernels of a GPU",
 		Long: "bench measures this program as docs/benchmarks.md records it. Load is open: requests are sent at fixed times, and latencies count from\n" +
 			"those, so waiting behind a stall is charged to the server. The servers that it starts are children of this process, in a temporary\n" +
 			"directory: a redis-server that syncs its AOF every second, and this very program.",
@@ -25,7 +25,7 @@ func newBenchCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newBenchAPICommand(), newBenchBacklogCommand(), newBenchDispatchCommand(), newBenchVideoCommand(), newBenchMemoryCommand(), newBenchOverloadCommand(), newBenchSoakCommand(),
-		newBenchStartCommand(), newBenchSessionsCommand(), newBenchReplayCommand(), newBenchKernelsCommand())
+		newBenchStartCommand(), newBenchSessionsCommand(), newBenchRelayCommand(), newBenchReplayCommand(), newBenchKernelsCommand())
 	return cmd
 }
 

@@ -72,6 +72,9 @@ func TestBenchMeasuresAStackOfItsOwn(t *testing.T) {
 		var runs []bench.Run
 		benchJSON(t, program, &runs, "api", "--rate", "100", "--duration", "200ms", "--warmup", "50ms", "--records", "10", "--auth")
 		clean(t, runs, 4)
+		runs = nil
+		benchJSON(t, program, &runs, "api", "--kind", "get", "--rate", "100", "--duration", "200ms", "--warmup", "50ms", "--records", "10", "--readers", "2")
+		clean(t, runs, 2)
 	})
 	t.Run("backlog", func(t *testing.T) {
 		var result bench.BacklogResult
@@ -91,6 +94,23 @@ func TestBenchMeasuresAStackOfItsOwn(t *testing.T) {
 		benchJSON(t, program, &results, "memory", "--uploads", "2", "--rounds", "1", "--upload-mb", "1", "--readers", "2", "--read-for", "500ms")
 		if len(results) != 3 || len(results[0].Uploads.Errors)+len(results[1].Uploads.Errors)+len(results[2].Readers.Errors) != 0 || results[2].Readers.BytesMin == 0 {
 			t.Errorf("%+v, want three measurements without errors", results)
+		}
+	})
+	t.Run("relay", func(t *testing.T) {
+		if _, err := devstack.LookTool("livekit-server"); errors.Is(err, devstack.ErrNoTool) {
+			t.Skip("livekit-server is not there: make tools-live")
+		}
+		var result struct {
+			Viewers []struct{ Frames, Missing int } `json:"viewers"`
+		}
+		benchJSON(t, program, &result, "relay", "--sessions", "2", "--duration", "1s", "--warmup", "500ms", "--size", "160x96")
+		if len(result.Viewers) != 4 {
+			t.Fatalf("%d viewers, want 2 of 2 streams each", len(result.Viewers))
+		}
+		for _, v := range result.Viewers {
+			if v.Frames < 12 || v.Frames > 36 {
+				t.Errorf("%d frames in a second of 24", v.Frames)
+			}
 		}
 	})
 	t.Run("start", func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/url"
 	"time"
+
+	"telefuser/workers/media"
 )
 
 // Config says where the media server is. A zero value takes the default in its comment.
@@ -30,8 +32,20 @@ type Config struct {
 	ParticipantsMax int
 	// EncoderThreads is how many cores one stream's frame may use: 1.
 	EncoderThreads int
+	// NewEncoder makes the encoder of one stream: libvpx.
+	NewEncoder func(media.VP8Options) (Encoder, error)
 	// Log takes what the media server's library has to say, at the debug level: nowhere.
 	Log *slog.Logger
+}
+
+// Encoder turns the frames of one stream into VP8, one at a time.
+type Encoder interface {
+	// Encode answers a frame's bytes, and whether decoding can begin there, which forceKey asks for. pts grows from frame to frame.
+	Encode(f media.Frame, pts time.Duration, forceKey bool) (data []byte, key bool, err error)
+	// CPU is the processor time of all frames so far, 0 where that is not known.
+	CPU() time.Duration
+	// Close frees what it holds.
+	Close()
 }
 
 // withDefaults fills what was left zero.
@@ -51,6 +65,9 @@ func (c Config) withDefaults() Config {
 		if *n == 0 {
 			*n = to
 		}
+	}
+	if c.NewEncoder == nil {
+		c.NewEncoder = func(o media.VP8Options) (Encoder, error) { return media.NewVP8Encoder(o) }
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

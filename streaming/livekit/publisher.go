@@ -49,7 +49,7 @@ type publisher struct {
 
 	// encoding guards what follows: one frame at a time, and none while Close frees the encoder.
 	encoding sync.Mutex
-	encoder  *media.VP8Encoder
+	encoder  Encoder
 	// frames is how many were written, first the first one's time, last the last one's since then, offset when the first was on the track's clock.
 	frames              int
 	first, last, offset time.Duration
@@ -65,7 +65,7 @@ func (s *Server) Join(ctx context.Context, j streaming.Join) (streaming.Publishe
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
-	encoder, err := media.NewVP8Encoder(media.VP8Options{
+	encoder, err := s.cfg.NewEncoder(media.VP8Options{
 		Width: j.Width, Height: j.Height, FPS: j.FPS, BitrateBitsPerSecond: j.BitrateBitsPerSecond, Threads: s.cfg.EncoderThreads,
 	})
 	if err != nil {
