@@ -151,7 +151,7 @@ func (s *Server) resolveDerived(f *fields, task, prompt string, source jobs.Job)
 	if spec.Camera == nil && task != contract.TaskExtend {
 		spec.Camera = from.Camera
 	}
-	spec.Source = &jobs.Source{ID: source.ID, VideoKey: source.Result.VideoKey, State: source.Result.State, Frames: totalFrames(source)}
+	spec.Source = &jobs.Source{ID: source.ID, VideoKey: source.Result.VideoKey, State: source.Result.State, Frames: totalFrames(source), Weights: source.Result.Facts.Weights}
 	if task == contract.TaskExtend {
 		err = extend(spec, source)
 		return d, err

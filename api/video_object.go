@@ -56,6 +56,9 @@ func completed(v *openapi.Video, result jobs.Result) {
 		megabytes := float64(*bytes) / (1 << 20)
 		v.PeakMemoryMb = &megabytes
 	}
+	if weights := result.Facts.Weights; weights != "" {
+		v.Weights = &weights
+	}
 }
 
 // videoError is what a client reads; a failure without a record still has a code.

@@ -66,10 +66,36 @@ func TestUnknownFactsAreAbsent(t *testing.T) {
 	s := newStack(t)
 	s.work(t, finisher{})
 	v := s.completed(t, map[string]any{"model": "terrain"})
-	for _, name := range []string{"inference_time_s", "peak_memory_mb", "metadata", "queue_position"} {
+	for _, name := range []string{"inference_time_s", "peak_memory_mb", "metadata", "queue_position", "weights"} {
 		if _, there := v[name]; there {
 			t.Errorf("%s is there: %v", name, v[name])
 		}
+	}
+}
+
+// TestWeightsFromASeedAreSaid wherever the video object stands, and to the job that goes on from it.
+func TestWeightsFromASeedAreSaid(t *testing.T) {
+	s := newStack(t)
+	s.work(t, finisher{facts: jobs.Facts{Weights: "random:7"}})
+	v := s.completed(t, map[string]any{"model": "terrain", "size": "64x64"})
+	id := v["id"].(string)
+	page, _ := s.request(t, "GET", "/v1/videos", nil).object(t, 200)["data"].([]any)
+	if len(page) != 1 {
+		t.Fatalf("a page of %d", len(page))
+	}
+	listed, _ := page[0].(map[string]any)
+	for name, object := range map[string]map[string]any{"alone": v, "in a list": listed} {
+		if object["weights"] != "random:7" {
+			t.Errorf("%s: weights are %v", name, object["weights"])
+		}
+	}
+	longer := s.postJSON(t, "/v1/videos/extensions", map[string]any{"prompt": "on", "seconds": "4", "video": map[string]string{"id": id}}).object(t, 200)
+	job, err := s.jobs.Get(t.Context(), "local", longer["id"].(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job.Spec.Source == nil || job.Spec.Source.Weights != "random:7" {
+		t.Errorf("an extension goes on from %+v", job.Spec.Source)
 	}
 }
 

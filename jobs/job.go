@@ -86,6 +86,8 @@ type Source struct {
 	Frames   int    `json:"frames"`
 	// Extensions is how many extensions the source is the result of, so that a chain can be bounded.
 	Extensions int `json:"extensions,omitempty"`
+	// Weights is that of the source's Facts: what goes on from pictures that mean nothing holds them still.
+	Weights string `json:"weights,omitempty"`
 }
 
 // Result is what a completed job left in the store.

@@ -1396,6 +1396,9 @@ type Video struct {
 	Seed   *int64      `json:"seed,omitempty"`
 	Size   string      `json:"size"`
 	Status VideoStatus `json:"status"`
+
+	// Weights Extension, when completed: random:SEED where the weights of the model were made from a seed, or those of the video that this one continues, so that the pictures mean nothing. Absent where they are a model's own.
+	Weights *string `json:"weights,omitempty"`
 }
 
 // VideoObject defines model for Video.Object.

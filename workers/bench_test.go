@@ -294,12 +294,22 @@ func (b *bench) noTemp() {
 // probe asks ffprobe about a stored video: codec, pixel format, size, rate and number of frames.
 func (b *bench) probe(key string) string {
 	b.t.Helper()
+	return b.ffprobe(key, "-count_frames", "-select_streams", "v", "-show_entries", "stream=codec_name,pix_fmt,width,height,r_frame_rate,nb_read_frames")
+}
+
+// comment asks ffprobe what a stored video says of itself.
+func (b *bench) comment(key string) string {
+	b.t.Helper()
+	return b.ffprobe(key, "-show_entries", "format_tags=comment")
+}
+
+func (b *bench) ffprobe(key string, args ...string) string {
+	b.t.Helper()
 	path := filepath.Join(b.t.TempDir(), "probe.mp4")
 	if err := os.WriteFile(path, b.read(key), 0o600); err != nil {
 		b.t.Fatal(err)
 	}
-	out, err := exec.Command("ffprobe", "-v", "error", "-count_frames", "-select_streams", "v", "-show_entries",
-		"stream=codec_name,pix_fmt,width,height,r_frame_rate,nb_read_frames", "-of", "csv=p=0", path).CombinedOutput()
+	out, err := exec.Command("ffprobe", append(append([]string{"-v", "error"}, args...), "-of", "csv=p=0", path)...).CombinedOutput()
 	if err != nil {
 		b.t.Fatalf("%v: %s", err, out)
 	}

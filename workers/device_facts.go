@@ -2,16 +2,28 @@ package workers
 
 import (
 	"telefuser/jobs"
+	"telefuser/workers/contract"
 	"telefuser/workers/engine"
 )
 
-// noteDevices writes down what makes the video, whether its weights mean nothing, and what the loading of its engine did to the devices, were it for an earlier job.
+// noteDevices writes down what makes the video, whether its pictures mean nothing, and what the loading of its engine did to the devices, were it for an earlier job.
 func (a *attempt) noteDevices(desc engine.Description) {
-	a.facts.Device, a.facts.Weights = desc.Device, desc.Contract.Weights
+	a.facts.Device, a.facts.Weights = desc.Device, a.weights(desc)
 	for _, d := range desc.Devices {
 		a.facts.Devices = append(a.facts.Devices, jobs.DeviceFacts(d))
 	}
 	a.noteReadings(phaseLoading, desc.Loading)
+}
+
+// weights is random:SEED where the engine's weights come from a seed, or where those did that made what the video goes on from; else it is empty.
+func (a *attempt) weights(desc engine.Description) string {
+	if mark := desc.Contract.Weights; mark != "" {
+		return mark
+	}
+	if a.spec.Task == contract.TaskExtend && a.spec.Source != nil {
+		return a.spec.Source.Weights
+	}
+	return ""
 }
 
 // notePhase writes down what the closed session did to the devices. The peak of memory is the device's where an engine has one, else the

@@ -386,6 +386,14 @@ func TestExtensionsAreJoined(t *testing.T) {
 	if got := b.probe(job.Result.VideoKey); got != "h264,64,48,yuv420p,16/1,61" || job.Result.Frames != 61 {
 		t.Errorf("ffprobe: %s, record: %d frames", got, job.Result.Frames)
 	}
+	if job.Result.Facts.Weights != "" {
+		t.Errorf("weights are %q", job.Result.Facts.Weights)
+	}
+	spec.Source.Weights = "random:9"
+	marked := b.completed(b.create(spec))
+	if marked.Result.Facts.Weights != "random:9" || !strings.Contains(b.comment(marked.Result.VideoKey), "weights random:9") {
+		t.Errorf("what goes on from pictures that mean nothing has weights %q and the comment %q", marked.Result.Facts.Weights, b.comment(marked.Result.VideoKey))
+	}
 	spec.Source.VideoKey = "videos/nowhere/1/video.mp4"
 	if job := b.ended(b.create(spec)); job.Failure == nil || job.Failure.Code != jobs.CodeSourceMissing {
 		t.Errorf("missing source: %s, %+v", job.State, job.Failure)
