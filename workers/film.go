@@ -94,6 +94,7 @@ func (a *attempt) generate(ctx context.Context, req pipeline.Request, r *reel) e
 		}
 		a.notePhase(session)
 	}()
+	session.OnMove(func(share float64) { a.claim.Progress(int(share*percentEncoding), phaseGenerating) })
 	return r.wind(ctx, session.Next)
 }
 

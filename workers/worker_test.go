@@ -141,6 +141,24 @@ func TestCancelFreesTheEngine(t *testing.T) {
 	}
 }
 
+// TestProgressMovesBeforeTheFirstChunk because a model that denoises a whole video gives nothing for minutes.
+func TestProgressMovesBeforeTheFirstChunk(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.caretakers()
+	b.Stall = patience
+	b.worker(nil)
+	id := b.create(b.spec("moved=40 hang@0"))
+	wait(t, "progress", func() bool { return b.get(id).Progress > 0 })
+	if job := b.get(id); job.Progress != 36 || job.Phase != "generating" {
+		t.Errorf("progress %d while %s", job.Progress, job.Phase)
+	}
+	if _, err := b.records.Cancel(t.Context(), "acme", id); err != nil {
+		t.Fatal(err)
+	}
+	b.completed(b.create(b.spec("moved=40")))
+}
+
 func TestTheRunDeadlineDoesNotCountLoading(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -127,6 +127,13 @@ type countingSession struct {
 	path string
 }
 
+// OnMove passes the wish on, where there is somebody to hear it.
+func (s countingSession) OnMove(moved func(share float64)) {
+	if m, ok := s.Session.(pipeline.Mover); ok {
+		m.OnMove(moved)
+	}
+}
+
 func (s countingSession) Next(ctx context.Context) (pipeline.Chunk, error) {
 	chunk, err := s.Session.Next(ctx)
 	if err != nil {

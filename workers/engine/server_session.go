@@ -28,8 +28,9 @@ type session struct {
 	// working holds one token, which is out while a call is inside the pipeline's session, Control excepted.
 	working chan struct{}
 
-	// making is the call that makes a chunk; nil between two.
+	// making is the call that makes a chunk; nil between two. out is where its progress goes; nil while nobody reads.
 	making atomic.Pointer[call]
+	out    atomic.Pointer[outlet]
 
 	mu sync.Mutex
 	// run is nil until Open has set it, when opening failed, and again when it is closed.
@@ -126,10 +127,13 @@ func (s *server) open(ctx context.Context, n *session, req pipeline.Request) err
 	return nil
 }
 
-// moved notes that the chunk under way has moved.
-func (n *session) moved() {
+// moved notes that the chunk under way has moved, and tells how much of all work is done.
+func (n *session) moved(share float64) {
 	if c := n.making.Load(); c != nil {
 		c.touch()
+	}
+	if out := n.out.Load(); out != nil {
+		out.progress(share)
 	}
 }
 
@@ -229,6 +233,10 @@ func (s *server) Next(stream grpc.BidiStreamingServer[enginepb.NextRequest, engi
 	}
 	places := s.shared()
 	places.free(first.GetReturned())
+	out := newOutlet(stream)
+	defer out.close()
+	n.out.Store(out)
+	defer n.out.Store(nil)
 	credits := newCredits(int(first.GetCredits()))
 	// gRPC ends the receiver when this handler returns.
 	go credits.receive(stream, places)
@@ -243,7 +251,7 @@ func (s *server) Next(stream grpc.BidiStreamingServer[enginepb.NextRequest, engi
 		if err != nil {
 			return failStream(stream, s.judge(err))
 		}
-		if err := sendChunk(stream, chunk, n.drawn); err != nil {
+		if err := sendChunk(out, chunk, n.drawn); err != nil {
 			return err
 		}
 	}
@@ -258,7 +266,7 @@ func (s *server) nextChunk(n *session, run pipeline.Session) (pipeline.Chunk, er
 }
 
 // sendChunk sends the frames, or sees that they are in the shared memory where there is room for all of them, and then the facts.
-func sendChunk(stream grpc.ServerStream, chunk pipeline.Chunk, drawn *drawnFrames) error {
+func sendChunk(out *outlet, chunk pipeline.Chunk, drawn *drawnFrames) error {
 	places, shares := drawn.put(chunk.Frames)
 	send := chunk.Frames
 	if shares {
@@ -271,7 +279,7 @@ func sendChunk(stream grpc.ServerStream, chunk pipeline.Chunk, drawn *drawnFrame
 			f = own
 		}
 		part := &enginepb.Frame{Width: int32(f.Width), Height: int32(f.Height), Data: f.Data}
-		if err := stream.SendMsg(&enginepb.NextResponse{Part: &enginepb.NextResponse_Frame{Frame: part}}); err != nil {
+		if err := out.send(&enginepb.NextResponse{Part: &enginepb.NextResponse_Frame{Frame: part}}); err != nil {
 			return fmt.Errorf("engine: send frame: %w", err)
 		}
 	}
@@ -283,7 +291,7 @@ func sendChunk(stream grpc.ServerStream, chunk pipeline.Chunk, drawn *drawnFrame
 		facts.Places, facts.Width, facts.Height = places, int32(chunk.Frames[0].Width), int32(chunk.Frames[0].Height)
 	}
 	end := &enginepb.NextResponse{Part: &enginepb.NextResponse_Chunk{Chunk: facts}}
-	if err := stream.SendMsg(end); err != nil {
+	if err := out.send(end); err != nil {
 		return fmt.Errorf("engine: send chunk: %w", err)
 	}
 	return nil

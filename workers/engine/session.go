@@ -29,6 +29,8 @@ type Session struct {
 	chunks chan pipeline.Chunk
 	// end is why there are no more chunks; read it when chunks is closed.
 	end error
+	// moves is where the engine's word of its progress goes.
+	moves moves
 
 	// taken is whether a chunk was taken, asked whether one on demand is still to come.
 	taken   bool
@@ -118,6 +120,10 @@ func (n *Session) read(ctx context.Context) {
 			n.end = n.process.explain(ctx, err, n.stream.Trailer())
 			return
 		}
+		if p := in.GetProgress(); p != nil {
+			n.moves.note(p.GetShare())
+			continue
+		}
 		if part := in.GetFrame(); part != nil {
 			frame, err := frameFromWire(part)
 			if err != nil {
@@ -172,6 +178,10 @@ func (n *Session) Next(ctx context.Context) (pipeline.Chunk, error) {
 		return pipeline.Chunk{}, context.Cause(ctx)
 	}
 }
+
+// OnMove has moved called with the share 0..1 of the request's work that is done, from another goroutine, whenever the engine tells of one that is larger; at once where it
+// has told of one. An engine need not. moved must not wait.
+func (n *Session) OnMove(moved func(share float64)) { n.moves.listen(moved) }
 
 // Control feeds a live session.
 func (n *Session) Control(ctx context.Context, c pipeline.Control) error {

@@ -245,6 +245,44 @@ func TestFramesCrossTheProcessBorderUnchanged(t *testing.T) {
 	}
 }
 
+// TestProgressComesBeforeTheFirstFrame and only what can be progress.
+func TestProgressComesBeforeTheFirstFrame(t *testing.T) {
+	b := start(t, "", nil)
+	ctx, cancel := context.WithCancel(withPatience(t))
+	s, err := b.Open(ctx, request("moved=40 hang@0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	shares := make(chan float64, 100)
+	s.OnMove(func(share float64) { shares <- share })
+	go func() {
+		if share := <-shares; share != 0.4 {
+			t.Errorf("share %g", share)
+		}
+		cancel()
+	}()
+	if _, err := s.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Next: %v", err)
+	}
+	if frames, err := b.play(withPatience(t), request("moved=40")); len(frames) != 45 || err != nil {
+		t.Errorf("%d frames among progress, %v", len(frames), err)
+	}
+	for _, words := range []string{"moved=140", ""} {
+		s, err := b.Open(withPatience(t), request(words))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.OnMove(func(share float64) { t.Errorf("%q: share %g", words, share) })
+		if _, err := s.Next(withPatience(t)); err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestTheLargestFrameFits(t *testing.T) {
 	b := start(t, "frames=1", func(c *engine.Config) { c.StallTimeout = patience })
 	req := request("large")

@@ -27,9 +27,12 @@ type filmSession struct {
 
 	take *wan.Take
 	made []float32 // all latents
-	// moved is called each time that the work has moved.
-	moved func()
+	// moved is called each time that the work has moved, with the share of it that is done.
+	moved func(share float64)
 }
+
+// shareDenoised is how much of a film's work is done when its latents are; what is left is decoded.
+const shareDenoised = 0.9
 
 // newFilmSession settles what the model is not needed for.
 func newFilmSession(p *filmPipeline, req Request) (*filmSession, error) {
@@ -43,7 +46,7 @@ func newFilmSession(p *filmPipeline, req Request) (*filmSession, error) {
 	s := &filmSession{
 		course: course{total: req.Frames, latents: chunkLatents, translate: modelError},
 		kind:   k, pipeline: p, width: req.Width, height: req.Height,
-		latents: 1 + (req.Frames+latentFrames-2)/latentFrames, prompt: req.Prompt, seed: req.Seed, moved: func() {},
+		latents: 1 + (req.Frames+latentFrames-2)/latentFrames, prompt: req.Prompt, seed: req.Seed, moved: func(float64) {},
 		steps: k.steps, scales: append([]float64(nil), k.scales...), shift: k.shiftOf(req.Width, req.Height),
 	}
 	if req.Image != nil {
@@ -95,8 +98,8 @@ func numberOf(value any) (float64, bool) {
 	return 0, false
 }
 
-// OnMove has what it is told called each time that the work has moved, from any goroutine.
-func (s *filmSession) OnMove(moved func()) { s.moved = moved }
+// OnMove has what it is told called each time that the work has moved, from any goroutine: a layer of a step, a chunk that was decoded.
+func (s *filmSession) OnMove(moved func(share float64)) { s.moved = moved }
 
 // encode lays the model out and makes all that leads the video. It belongs to the encode stage.
 func (s *filmSession) encode() error {
@@ -125,7 +128,7 @@ func (s *filmSession) denoise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.made, err = s.take.Walk(ctx, solver, wan.SeededNoise(s.seed, 0), s.moved)
+	s.made, err = s.take.Walk(ctx, solver, wan.SeededNoise(s.seed, 0), func(share float64) { s.moved(share * shareDenoised) })
 	return err
 }
 
@@ -134,6 +137,7 @@ func (s *filmSession) decode(index int) ([]media.Frame, error) {
 	each := len(s.made) / s.latents
 	from, to := index*chunkLatents, min((index+1)*chunkLatents, s.latents)
 	planes, err := s.take.Frames(s.made[from*each : to*each])
+	s.moved(shareDenoised + (1-shareDenoised)*float64(to)/float64(s.latents))
 	return framesOf(planes, s.width, s.height), err
 }
 

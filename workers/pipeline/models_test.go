@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"telefuser/workers/contract"
@@ -218,7 +220,7 @@ func TestAFilmMovesAndStops(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	moves := make(chan struct{}, 1000)
-	s.(pipeline.Mover).OnMove(func() {
+	s.(pipeline.Mover).OnMove(func(float64) {
 		moves <- struct{}{}
 		cancel(cause)
 	})
@@ -233,6 +235,34 @@ func TestAFilmMovesAndStops(t *testing.T) {
 	}
 	if _, err := s.Next(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("after its end: %v", err)
+	}
+}
+
+// TestAFilmTellsHowFarItIs long before its first frame, and until its last.
+func TestAFilmTellsHowFarItIs(t *testing.T) {
+	t.Parallel()
+	p := small(t, pipeline.NewSmallPair, pipeline.Options{})
+	req := smallRequest(29)
+	req.Parameters = map[string]any{"guidance_scale_2": 1.0, "num_inference_steps": int64(5)} // little noise goes through once
+	s := openOn(t, p, req)
+	var mu sync.Mutex
+	var shares []float64
+	s.(pipeline.Mover).OnMove(func(share float64) {
+		mu.Lock()
+		defer mu.Unlock()
+		if n := len(shares); n > 0 && !(share > shares[n-1]) || !(share > 0) {
+			t.Errorf("the work moved to %g after %v", share, shares)
+		}
+		shares = append(shares, share)
+	})
+	if chunks, _ := drain(t, s); len(chunks) != 2 {
+		t.Fatalf("%d chunks", len(chunks))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	denoised := slices.Index(shares, 0.9)
+	if denoised <= 5*2-1 || denoised >= 5*2*2-1 || len(shares) != denoised+3 || shares[len(shares)-1] != 1 {
+		t.Errorf("5 steps of 2 layers, some of them with one text and some with two, and 2 chunks: %v", shares)
 	}
 }
 

@@ -31,8 +31,10 @@ type Session interface {
 }
 
 // Mover is a Session whose chunks may take long to make. While one is made, it calls what it was told last, each time that the work has moved, from any
-// goroutine; OnMove is called before the first Next.
-type Mover interface{ OnMove(moved func()) }
+// goroutine, with the share 0..1 of the whole request's work that is done; OnMove is called before the first Next.
+type Mover interface {
+	OnMove(moved func(share float64))
+}
 
 // Request is everything that a run depends on. The same request gives the same bytes.
 type Request struct {

@@ -24,6 +24,8 @@ type script struct {
 	frames int
 	step   time.Duration
 	load   time.Duration
+	// moved are hundredths.
+	moved int
 	// deaf work does not hear that its context has ended.
 	deaf bool
 	// once names a file: faults strike only the first one who can create it, so that the next attempt goes well.
@@ -75,6 +77,8 @@ func (s *script) word(word string) error {
 		s.frames = number
 	case "step_ms":
 		s.step = time.Duration(number) * time.Millisecond
+	case "moved":
+		s.moved = number
 	case "load_ms":
 		s.load = time.Duration(number) * time.Millisecond
 	default:

@@ -29,6 +29,7 @@ type Scripted struct {
 //	frames=29     deliver so many frames in place of the request's
 //	step_ms=50    take so long for each chunk
 //	load_ms=200   take so long to load
+//	moved=40      say in each chunk, before anything else, that so many hundredths of all work are done
 //	fail=oom@2    fail at chunk 2; oom, device, invalid or internal; at load and open as well
 //	hang@3        stay in chunk 3 until the context ends
 //	deaf          do not hear that a context has ended, in waits and in hangs
@@ -80,7 +81,7 @@ func (p *Scripted) Open(ctx context.Context, req Request) (Session, error) {
 	if s.frames == 0 {
 		s.frames = req.Frames
 	}
-	return &scriptedSession{script: s, req: req}, nil
+	return &scriptedSession{script: s, req: req, moved: func(float64) {}}, nil
 }
 
 // Close has nothing to free.
@@ -91,6 +92,7 @@ type scriptedSession struct {
 	req    Request
 	chunk  int
 	sent   int
+	moved  func(share float64)
 
 	mu      sync.Mutex
 	applied Applied
@@ -118,6 +120,9 @@ func (s *scriptedSession) Next(ctx context.Context) (Chunk, error) {
 		return Chunk{}, io.EOF
 	}
 	started := time.Now()
+	if s.script.moved > 0 {
+		s.moved(float64(s.script.moved) / 100)
+	}
 	if err := s.script.wait(ctx, s.script.step); err != nil {
 		return Chunk{}, err
 	}
@@ -144,6 +149,9 @@ func (s *scriptedSession) Next(ctx context.Context) (Chunk, error) {
 	chunk.State = state
 	return chunk, err
 }
+
+// OnMove has what it is told called as scripted.
+func (s *scriptedSession) OnMove(moved func(share float64)) { s.moved = moved }
 
 // Close has nothing to free.
 func (s *scriptedSession) Close() error { return nil }

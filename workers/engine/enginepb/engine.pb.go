@@ -905,6 +905,7 @@ type NextResponse struct {
 	//
 	//	*NextResponse_Frame
 	//	*NextResponse_Chunk
+	//	*NextResponse_Progress
 	Part          isNextResponse_Part `protobuf_oneof:"part"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -965,6 +966,15 @@ func (x *NextResponse) GetChunk() *Chunk {
 	return nil
 }
 
+func (x *NextResponse) GetProgress() *Progress {
+	if x != nil {
+		if x, ok := x.Part.(*NextResponse_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
 type isNextResponse_Part interface {
 	isNextResponse_Part()
 }
@@ -979,9 +989,62 @@ type NextResponse_Chunk struct {
 	Chunk *Chunk `protobuf:"bytes,2,opt,name=chunk,proto3,oneof"`
 }
 
+type NextResponse_Progress struct {
+	// progress may come at any place, and ends nothing.
+	Progress *Progress `protobuf:"bytes,3,opt,name=progress,proto3,oneof"`
+}
+
 func (*NextResponse_Frame) isNextResponse_Part() {}
 
 func (*NextResponse_Chunk) isNextResponse_Part() {}
+
+func (*NextResponse_Progress) isNextResponse_Part() {}
+
+// Progress tells how far a bounded request is, while a chunk of it takes long to make.
+type Progress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// share of all its work that is done, 0..1.
+	Share         float64 `protobuf:"fixed64,1,opt,name=share,proto3" json:"share,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Progress) Reset() {
+	*x = Progress{}
+	mi := &file_engine_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Progress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Progress) ProtoMessage() {}
+
+func (x *Progress) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Progress.ProtoReflect.Descriptor instead.
+func (*Progress) Descriptor() ([]byte, []int) {
+	return file_engine_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Progress) GetShare() float64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
 
 // Frame is I420: width*height luma bytes, then two chroma planes of a quarter each; BT.709 limited range.
 type Frame struct {
@@ -995,7 +1058,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_engine_proto_msgTypes[15]
+	mi := &file_engine_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +1070,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[15]
+	mi := &file_engine_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +1083,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{15}
+	return file_engine_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Frame) GetWidth() int32 {
@@ -1069,7 +1132,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_engine_proto_msgTypes[16]
+	mi := &file_engine_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1081,7 +1144,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[16]
+	mi := &file_engine_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1094,7 +1157,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{16}
+	return file_engine_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Chunk) GetIndex() int32 {
@@ -1193,7 +1256,7 @@ type Sound struct {
 
 func (x *Sound) Reset() {
 	*x = Sound{}
-	mi := &file_engine_proto_msgTypes[17]
+	mi := &file_engine_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1205,7 +1268,7 @@ func (x *Sound) String() string {
 func (*Sound) ProtoMessage() {}
 
 func (x *Sound) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[17]
+	mi := &file_engine_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1281,7 @@ func (x *Sound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sound.ProtoReflect.Descriptor instead.
 func (*Sound) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{17}
+	return file_engine_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Sound) GetChannels() int32 {
@@ -1245,7 +1308,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_engine_proto_msgTypes[18]
+	mi := &file_engine_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1320,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[18]
+	mi := &file_engine_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,7 +1333,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{18}
+	return file_engine_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Stage) GetName() string {
@@ -1296,7 +1359,7 @@ type CloseSessionRequest struct {
 
 func (x *CloseSessionRequest) Reset() {
 	*x = CloseSessionRequest{}
-	mi := &file_engine_proto_msgTypes[19]
+	mi := &file_engine_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1308,7 +1371,7 @@ func (x *CloseSessionRequest) String() string {
 func (*CloseSessionRequest) ProtoMessage() {}
 
 func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[19]
+	mi := &file_engine_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1321,7 +1384,7 @@ func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionRequest) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{19}
+	return file_engine_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CloseSessionRequest) GetSessionId() string {
@@ -1344,7 +1407,7 @@ type CloseSessionResponse struct {
 
 func (x *CloseSessionResponse) Reset() {
 	*x = CloseSessionResponse{}
-	mi := &file_engine_proto_msgTypes[20]
+	mi := &file_engine_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1419,7 @@ func (x *CloseSessionResponse) String() string {
 func (*CloseSessionResponse) ProtoMessage() {}
 
 func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[20]
+	mi := &file_engine_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1432,7 @@ func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{20}
+	return file_engine_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CloseSessionResponse) GetPhaseJson() []byte {
@@ -1387,7 +1450,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_engine_proto_msgTypes[21]
+	mi := &file_engine_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1462,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[21]
+	mi := &file_engine_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1475,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{21}
+	return file_engine_proto_rawDescGZIP(), []int{22}
 }
 
 type Heartbeat struct {
@@ -1428,7 +1491,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_engine_proto_msgTypes[22]
+	mi := &file_engine_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1503,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[22]
+	mi := &file_engine_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1516,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{22}
+	return file_engine_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Heartbeat) GetBusy() bool {
@@ -1485,7 +1548,7 @@ type ShutdownRequest struct {
 
 func (x *ShutdownRequest) Reset() {
 	*x = ShutdownRequest{}
-	mi := &file_engine_proto_msgTypes[23]
+	mi := &file_engine_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1560,7 @@ func (x *ShutdownRequest) String() string {
 func (*ShutdownRequest) ProtoMessage() {}
 
 func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[23]
+	mi := &file_engine_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1573,7 @@ func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownRequest.ProtoReflect.Descriptor instead.
 func (*ShutdownRequest) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{23}
+	return file_engine_proto_rawDescGZIP(), []int{24}
 }
 
 type ShutdownResponse struct {
@@ -1521,7 +1584,7 @@ type ShutdownResponse struct {
 
 func (x *ShutdownResponse) Reset() {
 	*x = ShutdownResponse{}
-	mi := &file_engine_proto_msgTypes[24]
+	mi := &file_engine_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1533,7 +1596,7 @@ func (x *ShutdownResponse) String() string {
 func (*ShutdownResponse) ProtoMessage() {}
 
 func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_proto_msgTypes[24]
+	mi := &file_engine_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1546,7 +1609,7 @@ func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownResponse.ProtoReflect.Descriptor instead.
 func (*ShutdownResponse) Descriptor() ([]byte, []int) {
-	return file_engine_proto_rawDescGZIP(), []int{24}
+	return file_engine_proto_rawDescGZIP(), []int{25}
 }
 
 var File_engine_proto protoreflect.FileDescriptor
@@ -1618,11 +1681,14 @@ const file_engine_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n" +
 	"\acredits\x18\x02 \x01(\x05R\acredits\x12\x1a\n" +
-	"\breturned\x18\x03 \x03(\x04R\breturned\"~\n" +
+	"\breturned\x18\x03 \x03(\x04R\breturned\"\xbb\x01\n" +
 	"\fNextResponse\x122\n" +
 	"\x05frame\x18\x01 \x01(\v2\x1a.telefuser.engine.v1.FrameH\x00R\x05frame\x122\n" +
-	"\x05chunk\x18\x02 \x01(\v2\x1a.telefuser.engine.v1.ChunkH\x00R\x05chunkB\x06\n" +
-	"\x04part\"I\n" +
+	"\x05chunk\x18\x02 \x01(\v2\x1a.telefuser.engine.v1.ChunkH\x00R\x05chunk\x12;\n" +
+	"\bprogress\x18\x03 \x01(\v2\x1d.telefuser.engine.v1.ProgressH\x00R\bprogressB\x06\n" +
+	"\x04part\" \n" +
+	"\bProgress\x12\x14\n" +
+	"\x05share\x18\x01 \x01(\x01R\x05share\"I\n" +
 	"\x05Frame\x12\x14\n" +
 	"\x05width\x18\x01 \x01(\x05R\x05width\x12\x16\n" +
 	"\x06height\x18\x02 \x01(\x05R\x06height\x12\x12\n" +
@@ -1685,7 +1751,7 @@ func file_engine_proto_rawDescGZIP() []byte {
 	return file_engine_proto_rawDescData
 }
 
-var file_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_engine_proto_goTypes = []any{
 	(*DescribeRequest)(nil),      // 0: telefuser.engine.v1.DescribeRequest
 	(*DescribeResponse)(nil),     // 1: telefuser.engine.v1.DescribeResponse
@@ -1702,16 +1768,17 @@ var file_engine_proto_goTypes = []any{
 	(*ControlResponse)(nil),      // 12: telefuser.engine.v1.ControlResponse
 	(*NextRequest)(nil),          // 13: telefuser.engine.v1.NextRequest
 	(*NextResponse)(nil),         // 14: telefuser.engine.v1.NextResponse
-	(*Frame)(nil),                // 15: telefuser.engine.v1.Frame
-	(*Chunk)(nil),                // 16: telefuser.engine.v1.Chunk
-	(*Sound)(nil),                // 17: telefuser.engine.v1.Sound
-	(*Stage)(nil),                // 18: telefuser.engine.v1.Stage
-	(*CloseSessionRequest)(nil),  // 19: telefuser.engine.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil), // 20: telefuser.engine.v1.CloseSessionResponse
-	(*HealthRequest)(nil),        // 21: telefuser.engine.v1.HealthRequest
-	(*Heartbeat)(nil),            // 22: telefuser.engine.v1.Heartbeat
-	(*ShutdownRequest)(nil),      // 23: telefuser.engine.v1.ShutdownRequest
-	(*ShutdownResponse)(nil),     // 24: telefuser.engine.v1.ShutdownResponse
+	(*Progress)(nil),             // 15: telefuser.engine.v1.Progress
+	(*Frame)(nil),                // 16: telefuser.engine.v1.Frame
+	(*Chunk)(nil),                // 17: telefuser.engine.v1.Chunk
+	(*Sound)(nil),                // 18: telefuser.engine.v1.Sound
+	(*Stage)(nil),                // 19: telefuser.engine.v1.Stage
+	(*CloseSessionRequest)(nil),  // 20: telefuser.engine.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil), // 21: telefuser.engine.v1.CloseSessionResponse
+	(*HealthRequest)(nil),        // 22: telefuser.engine.v1.HealthRequest
+	(*Heartbeat)(nil),            // 23: telefuser.engine.v1.Heartbeat
+	(*ShutdownRequest)(nil),      // 24: telefuser.engine.v1.ShutdownRequest
+	(*ShutdownResponse)(nil),     // 25: telefuser.engine.v1.ShutdownResponse
 }
 var file_engine_proto_depIdxs = []int32{
 	6,  // 0: telefuser.engine.v1.OpenRequest.request:type_name -> telefuser.engine.v1.Request
@@ -1721,32 +1788,33 @@ var file_engine_proto_depIdxs = []int32{
 	10, // 4: telefuser.engine.v1.Camera.poses:type_name -> telefuser.engine.v1.Pose
 	10, // 5: telefuser.engine.v1.ControlRequest.pose:type_name -> telefuser.engine.v1.Pose
 	10, // 6: telefuser.engine.v1.ControlRequest.path:type_name -> telefuser.engine.v1.Pose
-	15, // 7: telefuser.engine.v1.NextResponse.frame:type_name -> telefuser.engine.v1.Frame
-	16, // 8: telefuser.engine.v1.NextResponse.chunk:type_name -> telefuser.engine.v1.Chunk
-	10, // 9: telefuser.engine.v1.Chunk.pose:type_name -> telefuser.engine.v1.Pose
-	18, // 10: telefuser.engine.v1.Chunk.stages:type_name -> telefuser.engine.v1.Stage
-	17, // 11: telefuser.engine.v1.Chunk.sound:type_name -> telefuser.engine.v1.Sound
-	0,  // 12: telefuser.engine.v1.Engine.Describe:input_type -> telefuser.engine.v1.DescribeRequest
-	2,  // 13: telefuser.engine.v1.Engine.Load:input_type -> telefuser.engine.v1.LoadRequest
-	4,  // 14: telefuser.engine.v1.Engine.Open:input_type -> telefuser.engine.v1.OpenRequest
-	11, // 15: telefuser.engine.v1.Engine.Control:input_type -> telefuser.engine.v1.ControlRequest
-	13, // 16: telefuser.engine.v1.Engine.Next:input_type -> telefuser.engine.v1.NextRequest
-	19, // 17: telefuser.engine.v1.Engine.CloseSession:input_type -> telefuser.engine.v1.CloseSessionRequest
-	21, // 18: telefuser.engine.v1.Engine.Health:input_type -> telefuser.engine.v1.HealthRequest
-	23, // 19: telefuser.engine.v1.Engine.Shutdown:input_type -> telefuser.engine.v1.ShutdownRequest
-	1,  // 20: telefuser.engine.v1.Engine.Describe:output_type -> telefuser.engine.v1.DescribeResponse
-	3,  // 21: telefuser.engine.v1.Engine.Load:output_type -> telefuser.engine.v1.LoadProgress
-	5,  // 22: telefuser.engine.v1.Engine.Open:output_type -> telefuser.engine.v1.OpenResponse
-	12, // 23: telefuser.engine.v1.Engine.Control:output_type -> telefuser.engine.v1.ControlResponse
-	14, // 24: telefuser.engine.v1.Engine.Next:output_type -> telefuser.engine.v1.NextResponse
-	20, // 25: telefuser.engine.v1.Engine.CloseSession:output_type -> telefuser.engine.v1.CloseSessionResponse
-	22, // 26: telefuser.engine.v1.Engine.Health:output_type -> telefuser.engine.v1.Heartbeat
-	24, // 27: telefuser.engine.v1.Engine.Shutdown:output_type -> telefuser.engine.v1.ShutdownResponse
-	20, // [20:28] is the sub-list for method output_type
-	12, // [12:20] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	16, // 7: telefuser.engine.v1.NextResponse.frame:type_name -> telefuser.engine.v1.Frame
+	17, // 8: telefuser.engine.v1.NextResponse.chunk:type_name -> telefuser.engine.v1.Chunk
+	15, // 9: telefuser.engine.v1.NextResponse.progress:type_name -> telefuser.engine.v1.Progress
+	10, // 10: telefuser.engine.v1.Chunk.pose:type_name -> telefuser.engine.v1.Pose
+	19, // 11: telefuser.engine.v1.Chunk.stages:type_name -> telefuser.engine.v1.Stage
+	18, // 12: telefuser.engine.v1.Chunk.sound:type_name -> telefuser.engine.v1.Sound
+	0,  // 13: telefuser.engine.v1.Engine.Describe:input_type -> telefuser.engine.v1.DescribeRequest
+	2,  // 14: telefuser.engine.v1.Engine.Load:input_type -> telefuser.engine.v1.LoadRequest
+	4,  // 15: telefuser.engine.v1.Engine.Open:input_type -> telefuser.engine.v1.OpenRequest
+	11, // 16: telefuser.engine.v1.Engine.Control:input_type -> telefuser.engine.v1.ControlRequest
+	13, // 17: telefuser.engine.v1.Engine.Next:input_type -> telefuser.engine.v1.NextRequest
+	20, // 18: telefuser.engine.v1.Engine.CloseSession:input_type -> telefuser.engine.v1.CloseSessionRequest
+	22, // 19: telefuser.engine.v1.Engine.Health:input_type -> telefuser.engine.v1.HealthRequest
+	24, // 20: telefuser.engine.v1.Engine.Shutdown:input_type -> telefuser.engine.v1.ShutdownRequest
+	1,  // 21: telefuser.engine.v1.Engine.Describe:output_type -> telefuser.engine.v1.DescribeResponse
+	3,  // 22: telefuser.engine.v1.Engine.Load:output_type -> telefuser.engine.v1.LoadProgress
+	5,  // 23: telefuser.engine.v1.Engine.Open:output_type -> telefuser.engine.v1.OpenResponse
+	12, // 24: telefuser.engine.v1.Engine.Control:output_type -> telefuser.engine.v1.ControlResponse
+	14, // 25: telefuser.engine.v1.Engine.Next:output_type -> telefuser.engine.v1.NextResponse
+	21, // 26: telefuser.engine.v1.Engine.CloseSession:output_type -> telefuser.engine.v1.CloseSessionResponse
+	23, // 27: telefuser.engine.v1.Engine.Health:output_type -> telefuser.engine.v1.Heartbeat
+	25, // 28: telefuser.engine.v1.Engine.Shutdown:output_type -> telefuser.engine.v1.ShutdownResponse
+	21, // [21:29] is the sub-list for method output_type
+	13, // [13:21] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_engine_proto_init() }
@@ -1758,6 +1826,7 @@ func file_engine_proto_init() {
 	file_engine_proto_msgTypes[14].OneofWrappers = []any{
 		(*NextResponse_Frame)(nil),
 		(*NextResponse_Chunk)(nil),
+		(*NextResponse_Progress)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1765,7 +1834,7 @@ func file_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_proto_rawDesc), len(file_engine_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

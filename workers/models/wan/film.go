@@ -165,21 +165,35 @@ func (t *Take) Lead(towards, against []float32, scales []float64) error {
 	return nil
 }
 
-// Walk makes the video's latents [latents, height/8, width/8, Z] from noise, along a solver. moved is called after each layer. When ctx ends
-// between two layers, Walk stops with its cause.
-func (t *Take) Walk(ctx context.Context, s Solver, noise Noise, moved func()) ([]float32, error) {
+// Walk makes the video's latents [latents, height/8, width/8, Z] from noise, along a solver. moved is called after each layer with the share of all layers of
+// all steps that is done. When ctx ends between two layers, Walk stops with its cause.
+func (t *Take) Walk(ctx context.Context, s Solver, noise Noise, moved func(share float64)) ([]float32, error) {
 	f := t.film
 	if len(t.guides) == 0 || f.givesPicture() && t.condition == nil {
 		return nil, fmt.Errorf("%w: nothing leads the video", ErrInput)
 	}
 	times := s.Times()
+	layers, all := 0, 0
+	layer := func() {
+		layers++
+		moved(float64(layers) / float64(all))
+	}
 	var walkers []walker
 	for i, m := range f.dits {
 		made, err := m.NewTimes(times)
 		if err != nil {
 			return nil, err
 		}
-		walkers = append(walkers, walker{dit: m, cache: t.cache, times: made, guide: t.guides[i], between: m.between(ctx, moved)})
+		walkers = append(walkers, walker{dit: m, cache: t.cache, times: made, guide: t.guides[i], between: m.between(ctx, layer)})
+	}
+	which := func(step int) int {
+		if len(walkers) > 1 && times[step] < f.cfg.Boundary*timesPerSigma {
+			return 1
+		}
+		return 0
+	}
+	for step := range times {
+		all += f.cfg.DiT.Layers * walkers[which(step)].guide.passes()
 	}
 	first := f.dits[0]
 	if err := noise(first.backend, 0, first.work.latents, 1); err != nil {
@@ -191,10 +205,7 @@ func (t *Take) Walk(ctx context.Context, s Solver, noise Noise, moved func()) ([
 	}
 	present := -1
 	of := func(step int) (walker, error) {
-		i := 0
-		if len(walkers) > 1 && times[step] < f.cfg.Boundary*timesPerSigma {
-			i = 1
-		}
+		i := which(step)
 		if i != present { // what the steps share lies in the work space of both
 			present = i
 			if err := walkers[i].dit.Begin(t.cache, t.condition, nil); err != nil {

@@ -14,6 +14,14 @@ type Guide struct {
 	Scale         float64
 }
 
+// passes is how often the network works in a step.
+func (g Guide) passes() int {
+	if g.Against == nil {
+		return 1
+	}
+	return 2
+}
+
 // Walk denoises the chunk that Begin has made ready from noise to its end, in steps of a solver. latents are tokens, as CutPatches makes
 // them, and are changed in place. report is called after each step with the number of steps done. When ctx ends between two steps, Walk
 // stops with its cause.
