@@ -65,8 +65,10 @@ const layerNormEps = 1e-6
 func (b *block) run(s *step, layer int) {
 	c := s.dit.cfg
 	d, w, keys := c.Dim, s.dit.work, s.cache.layers[layer]
-	part := func(i int) kernels.Tensor { return s.times.part(s.at, layer, i) }
-	s.run(kernels.LayerNorm{X: w.x, Y: w.a, Gain: part(scaleAttention), Shift: part(shiftAttention), PlusOne: true, Eps: layerNormEps})
+	part := func(i int) modulation {
+		return func(at int) kernels.Tensor { return s.times.part(at, layer, i) }
+	}
+	s.modulate(part(scaleAttention), part(shiftAttention))
 	s.run(kernels.Gemm{A: w.a, B: b.qkv.w, Bias: b.qkv.b, D: w.qkv})
 	s.rotate(w.qkv.Columns(d, 2*d), b.normK, keys.k, true)
 	s.run(kernels.StoreValues{X: w.qkv.Columns(2*d, 3*d), State: w.ring, Y: keys.v, Factor: 1})
@@ -75,7 +77,7 @@ func (b *block) run(s *step, layer int) {
 	}
 	s.rotate(w.qkv.Columns(0, d), b.normQ, w.q, false)
 	s.run(kernels.Attention{Q: w.q, K: keys.k, V: keys.v, O: w.a, Keys: s.cache.keys, Scale: attentionScale(), ValueScale: 1})
-	s.run(kernels.Gemm{A: w.a, B: b.out.w, Bias: b.out.b, Gate: part(gateAttention), Residual: w.x, D: w.x})
+	s.add(w.a, b.out, part(gateAttention))
 	if b.camera != nil {
 		s.run(kernels.ScaleShift{X: w.x, S: w.scale[layer], T: w.shift[layer]})
 	}
@@ -84,9 +86,9 @@ func (b *block) run(s *step, layer int) {
 	s.dit.normOnly(&s.runner, w.q, b.crossNormQ, w.q)
 	s.run(kernels.Attention{Q: w.q, K: s.text.layers[layer].k, V: s.text.layers[layer].v, O: w.a, Keys: c.TextLen, Scale: attentionScale(), ValueScale: 1})
 	s.run(kernels.Gemm{A: w.a, B: b.crossOut.w, Bias: b.crossOut.b, Residual: w.x, D: w.x})
-	s.run(kernels.LayerNorm{X: w.x, Y: w.a, Gain: part(scaleFFN), Shift: part(shiftFFN), PlusOne: true, Eps: layerNormEps})
+	s.modulate(part(scaleFFN), part(shiftFFN))
 	s.run(kernels.Gemm{A: w.a, B: b.up.w, Bias: b.up.b, F: kernels.GELU, D: w.wide})
-	s.run(kernels.Gemm{A: w.wide, B: b.down.w, Bias: b.down.b, Gate: part(gateFFN), Residual: w.x, D: w.x})
+	s.add(w.wide, b.down, part(gateFFN))
 }
 
 func attentionScale() float32 { return float32(1 / math.Sqrt(kernels.HeadDim)) }

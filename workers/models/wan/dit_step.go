@@ -147,6 +147,7 @@ type step struct {
 	text  *Text
 	times *Times
 	at    int // which of the times
+	given given
 	// onlyKeys ends the pass where the last layer's keys and values are written.
 	onlyKeys bool
 	// between is walker's.
@@ -173,7 +174,7 @@ func (s *step) predict(latents, gate, base, out kernels.Tensor) error {
 	m, w := s.dit, s.dit.work
 	s.section(func() {
 		m.through(s, latents)
-		s.run(kernels.LayerNorm{X: w.x, Y: w.a, Gain: s.times.headPart(s.at, 1), Shift: s.times.headPart(s.at, 0), PlusOne: true, Eps: layerNormEps})
+		s.modulate(func(at int) kernels.Tensor { return s.times.headPart(at, 1) }, func(at int) kernels.Tensor { return s.times.headPart(at, 0) })
 		s.run(kernels.Gemm{A: w.a, B: m.head.w, Bias: m.head.b, Gate: gate, Residual: base, D: out})
 	})
 	if s.err != nil {

@@ -15,6 +15,8 @@ type FilmConfig struct {
 	DiT weights.DiTConfig
 	// Boundary is the noise level from which on, upwards, the first of two transformers works; it means nothing with one.
 	Boundary float64
+	// Given says that a picture, where there is one, is the video's first latent frame.
+	Given bool
 	// Chunk is how many latent frames the VAE takes at once, Settle after how many of them a picture's condition stays the same.
 	Chunk, Settle int
 	// Type is that of activations, f32 (0) or bf16.
@@ -26,7 +28,7 @@ type FilmConfig struct {
 type Film struct {
 	cfg     FilmConfig
 	parts   []*ledger
-	encoder *Encoder // nil where no picture is given
+	encoder *Encoder // nil where no picture can be given
 	dits    []*DiT
 	decoder *Decoder
 }
@@ -36,7 +38,7 @@ func NewFilm(b WorldBackends, vae *weights.Set, dits []*weights.Set, c FilmConfi
 	if err := errorsFirst(checkVAE(c.VAE), checkDiT(c.DiT)); err != nil {
 		return nil, err
 	}
-	if c.DiT.Control != weights.NoControl || c.DiT.Out != c.VAE.Z || c.DiT.Local > 0 || len(dits) < 1 || len(dits) > 2 || c.Chunk < 1 || c.Settle < 1 {
+	if c.Given && c.DiT.In != c.DiT.Out || c.DiT.Control != weights.NoControl || c.DiT.Out != c.VAE.Z || c.DiT.Local > 0 || len(dits) < 1 || len(dits) > 2 || c.Chunk < 1 || c.Settle < 1 {
 		return nil, fmt.Errorf("%w: no model of whole videos", ErrConfig)
 	}
 	f := &Film{cfg: c}
@@ -45,7 +47,7 @@ func NewFilm(b WorldBackends, vae *weights.Set, dits []*weights.Set, c FilmConfi
 		*at, f.parts = l, append(f.parts, l)
 	}
 	var err error
-	if f.givesPicture() {
+	if f.readsPicture() || c.Given {
 		if f.encoder, err = ReadEncoder(b.Encode, vae, c.VAE, c.Type); err != nil {
 			return nil, err
 		}
@@ -66,8 +68,8 @@ func NewFilm(b WorldBackends, vae *weights.Set, dits []*weights.Set, c FilmConfi
 	return f, nil
 }
 
-// givesPicture says that a video begins with a picture.
-func (f *Film) givesPicture() bool { return f.cfg.DiT.In > f.cfg.DiT.Out }
+// readsPicture says that the transformer reads a picture beside the latents, without which there is no video.
+func (f *Film) readsPicture() bool { return f.cfg.DiT.In > f.cfg.DiT.Out }
 
 // Take is one video on its way.
 type Take struct {
@@ -76,6 +78,7 @@ type Take struct {
 	cache                  *Cache
 	frames                 *VAEState
 	condition              []float32
+	known                  []float32 // tokens of the first latent frame, where it is given
 	guides                 []Guide
 }
 
@@ -91,11 +94,6 @@ func (f *Film) Begin(latents, height, width int) (*Take, error) {
 		}
 	}
 	h, w := height/stride, width/stride
-	if f.encoder != nil {
-		if err := f.encoder.Lay(f.cfg.Chunk, height, width); err != nil {
-			return nil, err
-		}
-	}
 	for i, m := range f.dits {
 		err := error(nil)
 		if i == 0 {
@@ -119,12 +117,18 @@ func (f *Film) Begin(latents, height, width int) (*Take, error) {
 	return t, err
 }
 
-// Picture is what the video begins with, rows of RGB in -1..1 of its size. It belongs to the encoding part, and must be there before Walk where the model
-// wants it.
+// Picture is what the video begins with, rows of RGB in -1..1 of its size. It belongs to the encoding part, and must be there before Walk where the
+// transformer reads it.
 func (t *Take) Picture(picture []float32) error {
 	f := t.film
-	if f.encoder == nil {
+	switch {
+	case f.encoder == nil:
 		return fmt.Errorf("%w: the model begins with no picture", ErrInput)
+	case f.cfg.Given:
+		return t.first(picture)
+	}
+	if err := f.encoder.Lay(f.cfg.Chunk, t.height, t.width); err != nil {
+		return err
 	}
 	c, err := NewConditioner(f.encoder, f.cfg.Chunk, f.cfg.Settle, picture)
 	if err != nil {
@@ -139,6 +143,25 @@ func (t *Take) Picture(picture []float32) error {
 		all = append(all, tokens...)
 	}
 	t.condition = all[:len(all)/(f.cfg.Chunk*((t.latents+f.cfg.Chunk-1)/f.cfg.Chunk))*t.latents]
+	return nil
+}
+
+// first makes the picture the first latent frame.
+func (t *Take) first(picture []float32) error {
+	e := t.film.encoder
+	if err := e.Lay(1, t.height, t.width); err != nil {
+		return err
+	}
+	state, err := e.NewState()
+	if err != nil {
+		return err
+	}
+	latents, err := e.Encode(state, picture)
+	if err != nil {
+		return err
+	}
+	stride := Stride(e.cfg)
+	t.known = CutPatches(latents, t.height/stride, t.width/stride, e.cfg.Z)
 	return nil
 }
 
@@ -169,7 +192,7 @@ func (t *Take) Lead(towards, against []float32, scales []float64) error {
 // all steps that is done. When ctx ends between two layers, Walk stops with its cause.
 func (t *Take) Walk(ctx context.Context, s Solver, noise Noise, moved func(share float64)) ([]float32, error) {
 	f := t.film
-	if len(t.guides) == 0 || f.givesPicture() && t.condition == nil {
+	if len(t.guides) == 0 || f.readsPicture() && t.condition == nil {
 		return nil, fmt.Errorf("%w: nothing leads the video", ErrInput)
 	}
 	times := s.Times()
@@ -180,11 +203,12 @@ func (t *Take) Walk(ctx context.Context, s Solver, noise Noise, moved func(share
 	}
 	var walkers []walker
 	for i, m := range f.dits {
-		made, err := m.NewTimes(times)
+		made, err := m.NewTimes(append(times, 0))
 		if err != nil {
 			return nil, err
 		}
-		walkers = append(walkers, walker{dit: m, cache: t.cache, times: made, guide: t.guides[i], between: m.between(ctx, layer)})
+		known := given{len(t.known) / (m.cfg.Out * patch * patch), len(times)}
+		walkers = append(walkers, walker{dit: m, cache: t.cache, times: made, guide: t.guides[i], given: known, between: m.between(ctx, layer)})
 	}
 	which := func(step int) int {
 		if len(walkers) > 1 && times[step] < f.cfg.Boundary*timesPerSigma {
@@ -214,7 +238,7 @@ func (t *Take) Walk(ctx context.Context, s Solver, noise Noise, moved func(share
 		}
 		return walkers[i], nil
 	}
-	if err := walk(ctx, s, of, tokens, func(int) {}); err != nil {
+	if err := walk(ctx, s, of, t.known, tokens, func(int) {}); err != nil {
 		return nil, err
 	}
 	stride := Stride(f.cfg.VAE)

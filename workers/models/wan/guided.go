@@ -30,7 +30,7 @@ func (m *DiT) Walk(ctx context.Context, cache *Cache, s Solver, g Guide, latents
 	if err != nil {
 		return err
 	}
-	return walk(ctx, s, func(int) (walker, error) { return walker{dit: m, cache: cache, times: times, guide: g}, nil }, latents, report)
+	return walk(ctx, s, func(int) (walker, error) { return walker{dit: m, cache: cache, times: times, guide: g}, nil }, nil, latents, report)
 }
 
 // walker is one transformer on its way, and what leads it.
@@ -39,6 +39,7 @@ type walker struct {
 	cache *Cache
 	times *Times
 	guide Guide
+	given given
 	// between, where set, is called after each layer of a pass, which its error ends.
 	between func() error
 }
@@ -58,9 +59,10 @@ func (m *DiT) between(ctx context.Context, moved func()) func() error {
 	}
 }
 
-// walk asks for the transformer of each step.
-func walk(ctx context.Context, s Solver, of func(step int) (walker, error), latents []float32, report func(done int)) error {
+// walk asks for the transformer of each step. What is known of the latents stays what it is.
+func walk(ctx context.Context, s Solver, of func(step int) (walker, error), known, latents []float32, report func(done int)) error {
 	for step := 0; ; step++ {
+		copy(latents, known)
 		if _, ok := s.Time(); !ok {
 			return nil
 		}
@@ -103,7 +105,7 @@ func (w walker) flow(step int, latents []float32) ([]float32, error) {
 // towards is what the network predicts with a text.
 func (w walker) towards(text *Text, at int) ([]float32, error) {
 	m := w.dit
-	s := &step{runner: runner{backend: m.backend}, dit: m, cache: w.cache, text: text, times: w.times, at: at, between: w.between}
+	s := &step{runner: runner{backend: m.backend}, dit: m, cache: w.cache, text: text, times: w.times, at: at, given: w.given, between: w.between}
 	if err := s.predict(m.work.latents, kernels.Tensor{}, kernels.Tensor{}, m.work.flow); err != nil {
 		return nil, err
 	}

@@ -28,10 +28,10 @@ type publicLingBot struct {
 	Keys  []string
 }
 
-// publicFilm is the plain transformer over a whole video of latents, with a condition where it reads one.
+// publicFilm is the plain transformer over a whole video of latents, with a condition where it reads one. The first latent frames that are known stand at time 0.
 type publicFilm struct {
-	Frames, Height, Width, Given int
-	Time                         float64
+	Frames, Height, Width, Given, Known int
+	Time                                float64
 }
 
 // features are those of a text, zeros behind what counts.
@@ -39,17 +39,33 @@ func (p *publicRun) features(c weights.DiTConfig, given int) []float32 {
 	return append(p.input("text", 1, given*c.TextDim), make([]float32, (c.TextLen-given)*c.TextDim)...)
 }
 
-// blocks writes the tokens before and behind each block and the flow of one pass.
-func (p *publicRun) blocks(part string, m *DiT, text *Text, condition, rays []float32, time float64) {
+// begin makes ready a pass at one time, and at time 0 for as many tokens as are known, over latents of noise.
+func (p *publicRun) begin(m *DiT, text *Text, condition, rays []float32, time float64, known int) (*step, kernels.Tensor) {
 	p.t.Helper()
 	cache, err := m.NewCache()
 	p.ok(err)
 	p.ok(m.Begin(cache, condition, rays))
-	times, err := m.NewTimes([]float64{time})
+	times, err := m.NewTimes([]float64{time, 0})
 	p.ok(err)
 	width := m.cfg.Out * patch * patch
 	latents := p.tensor(p.input("latents", 1, m.tokens*width), m.tokens, width)
-	s := &step{runner: runner{backend: p.b}, dit: m, cache: cache, text: text, times: times}
+	return &step{runner: runner{backend: p.b}, dit: m, cache: cache, text: text, times: times, given: given{known, 1}}, latents
+}
+
+// flow is what the pass predicts.
+func (p *publicRun) flow(s *step, latents kernels.Tensor) []float32 {
+	p.t.Helper()
+	flow := p.tensor(make([]float32, latents.Len()), latents.Shape...)
+	p.ok(s.predict(latents, kernels.Tensor{}, kernels.Tensor{}, flow))
+	v, err := read(p.b, flow)
+	p.ok(err)
+	return v
+}
+
+// blocks writes the tokens before and behind each block and the flow of one pass.
+func (p *publicRun) blocks(part string, m *DiT, text *Text, condition, rays []float32, time float64, known int) {
+	p.t.Helper()
+	s, latents := p.begin(m, text, condition, rays, time, known)
 	dump := func(at int) {
 		p.ok(s.err)
 		x, err := read(p.b, m.work.x)
@@ -62,22 +78,17 @@ func (p *publicRun) blocks(part string, m *DiT, text *Text, condition, rays []fl
 		m.blocks[i].run(s, i)
 		dump(i + 1)
 	}
-	flow := p.tensor(make([]float32, m.tokens*width), m.tokens, width)
-	p.ok(m.Step(cache, text, times, 0, latents, kernels.Tensor{}, kernels.Tensor{}, flow))
-	v, err := read(p.b, flow)
-	p.ok(err)
-	p.put(part+"/flow", v)
+	p.put(part+"/flow", p.flow(s, latents))
 }
 
-func (p *publicRun) film() {
-	f := p.Film
-	c, err := p.config("film").DiT()
+func (p *publicRun) film(part string, f *publicFilm) {
+	c, err := p.config(part).DiT()
 	p.ok(err)
-	m, err := NewDiT(p.b, p.weights("film", c.Blueprint()), c, p.act, f.Frames, f.Height, f.Width)
+	m, err := NewDiT(p.b, p.weights(part, c.Blueprint()), c, p.act, f.Frames, f.Height, f.Width)
 	p.ok(err)
 	text, err := m.NewText(p.features(c, f.Given))
 	p.ok(err)
-	p.blocks("film", m, text, p.input("given", 1, m.tokens*m.condition*patch*patch), nil, f.Time)
+	p.blocks(part, m, text, p.input("given", 1, m.tokens*m.condition*patch*patch), nil, f.Time, f.Known*m.rows*m.columns)
 }
 
 func (p *publicRun) lingbot() {
@@ -107,7 +118,7 @@ func (p *publicRun) lingbot() {
 		rays, err := world.Rays(world.Relatives(s.From, s.Poses, 0, l.Scale), world.DefaultIntrinsics(l.Width, l.Height), l.Width, l.Height)
 		p.ok(err)
 		if i == 0 && l.Blocks {
-			p.blocks("lingbot", m.dit, text, condition, rays, l.Time)
+			p.blocks("lingbot", m.dit, text, condition, rays, l.Time, 0)
 		}
 		latents, err := m.Denoise(p.t.Context(), video, text, condition, s, SeededNoise(int64(p.Seed), int64(i)))
 		p.ok(err)

@@ -22,7 +22,9 @@ type publicPlan struct {
 	GPU     bool           `json:"gpu"`
 	LingBot *publicLingBot `json:"lingbot"`
 	Film    *publicFilm    `json:"film"`
+	TI2V    *publicFilm    `json:"ti2v"`
 	VAE     *publicVAE     `json:"vae"`
+	VAE22   *publicVAE     `json:"vae22"`
 	Text    *publicText    `json:"text"`
 	Solver  *publicSolver  `json:"solver"`
 }
@@ -63,8 +65,9 @@ func publicParts(t *testing.T, dir string) {
 		asked bool
 		run   func()
 	}{
-		"lingbot": {p.LingBot != nil, p.lingbot}, "film": {p.Film != nil, p.film}, "vae": {p.VAE != nil, p.vae}, "text": {p.Text != nil, p.text},
-		"solver": {p.Solver != nil, p.solver},
+		"lingbot": {p.LingBot != nil, p.lingbot}, "text": {p.Text != nil, p.text}, "solver": {p.Solver != nil, p.solver},
+		"film": {p.Film != nil, func() { p.film("film", p.Film) }}, "ti2v": {p.TI2V != nil, func() { p.film("ti2v", p.TI2V) }},
+		"vae": {p.VAE != nil, func() { p.vae("vae", p.VAE) }}, "vae22": {p.VAE22 != nil, func() { p.vae("vae22", p.VAE22) }},
 	} {
 		if !part.asked {
 			continue

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"telefuser/workers/models/umt5"
+	"telefuser/workers/models/weights"
 )
 
 // publicVAE is a clip of some chunks of latent frames, there and back.
@@ -43,10 +44,19 @@ func (p *publicRun) solver() {
 }
 
 // vae encodes frames of noise, and decodes latents of noise.
-func (p *publicRun) vae() {
-	c, err := p.config("vae").VAE()
+func (p *publicRun) vae(part string, v *publicVAE) {
+	c, err := p.config(part).VAE()
 	p.ok(err)
-	v, set := p.VAE, p.weights("vae", c.Blueprint())
+	latents, frames := p.clip(c, p.weights(part, c.Blueprint()), v)
+	for i := range latents {
+		p.put(fmt.Sprintf("%s/latents.%d", part, i), latents[i])
+		p.put(fmt.Sprintf("%s/frames.%d", part, i), frames[i])
+	}
+}
+
+// clip are the latents of frames of noise, and the frames of latents of noise, by chunk.
+func (p *publicRun) clip(c weights.VAEConfig, set *weights.Set, v *publicVAE) (made, back [][]float32) {
+	p.t.Helper()
 	h, w := v.Height/Stride(c), v.Width/Stride(c)
 	encoder, err := NewEncoder(p.b, set, c, p.act, v.Chunk, v.Height, v.Width)
 	p.ok(err)
@@ -63,11 +73,11 @@ func (p *publicRun) vae() {
 		}
 		latents, err := encoder.Encode(from, p.input(fmt.Sprintf("frames.%d", i), 0.5, frames*v.Height*v.Width*3))
 		p.ok(err)
-		p.put(fmt.Sprintf("vae/latents.%d", i), latents)
 		rgb, err := decoder.Decode(to, p.input(fmt.Sprintf("codes.%d", i), 1, v.Chunk*h*w*c.Z))
 		p.ok(err)
-		p.put(fmt.Sprintf("vae/frames.%d", i), rgb)
+		made, back = append(made, latents), append(back, rgb)
 	}
+	return made, back
 }
 
 // text encodes ids.

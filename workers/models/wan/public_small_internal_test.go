@@ -17,15 +17,20 @@ func publicSmall() (publicPlan, map[string]string) {
 			LingBot: &publicLingBot{Width: 64, Height: 32, Chunk: 2, Chunks: 2, Local: 3, Sink: 1, Shift: 10, Time: 500, Scale: 1, Steps: []int{0, 500}, Settle: 4,
 				Quiet: 0.1, Blocks: true, Given: 3, Keys: []string{"w"}},
 			Film:   &publicFilm{Frames: 2, Height: 4, Width: 8, Given: 3, Time: 500},
+			TI2V:   &publicFilm{Frames: 2, Height: 4, Width: 8, Given: 3, Known: 1, Time: 500},
 			VAE:    &publicVAE{Width: 64, Height: 32, Chunk: 1, Chunks: 2},
+			VAE22:  &publicVAE{Width: 64, Height: 32, Chunk: 1, Chunks: 2},
 			Text:   &publicText{IDs: [][]int32{{1, 2, 3}}},
 			Solver: &publicSolver{Shift: 5, Steps: 4, N: 8},
 		}, map[string]string{
 			"lingbot": `{"_class_name": "WanModelFast", "in_dim": 36, "out_dim": 16, "dim": 128, "ffn_dim": 64, "freq_dim": 16, "text_dim": 16, "text_len": 4, "num_heads": 1, "num_layers": 1}`,
 			"film": `{"in_channels": 36, "out_channels": 16, "attention_head_dim": 128, "num_attention_heads": 1, "ffn_dim": 64, "freq_dim": 16, "text_dim": 16, "text_len": 4,
 				"num_layers": 1}`,
-			"vae":  `{"base_dim": 8, "dim_mult": [1, 2, 2, 2], "z_dim": 16}`,
-			"text": `{"vocab_size": 8, "d_model": 16, "d_kv": 16, "d_ff": 16, "num_layers": 1, "num_heads": 1, "feed_forward_proj": "gated-gelu"}`,
+			"ti2v": `{"in_channels": 48, "out_channels": 48, "attention_head_dim": 128, "num_attention_heads": 1, "ffn_dim": 64, "freq_dim": 16, "text_dim": 16, "text_len": 4,
+				"num_layers": 1}`,
+			"vae":   `{"base_dim": 8, "dim_mult": [1, 2, 2, 2], "z_dim": 16}`,
+			"vae22": `{"base_dim": 8, "decoder_base_dim": 16, "z_dim": 48, "is_residual": true, "patch_size": 2, "in_channels": 12, "out_channels": 12}`,
+			"text":  `{"vocab_size": 8, "d_model": 16, "d_kv": 16, "d_ff": 16, "num_layers": 1, "num_heads": 1, "feed_forward_proj": "gated-gelu"}`,
 		}
 }
 
@@ -49,6 +54,8 @@ func TestPublicSmall(t *testing.T) {
 		"lingbot/x.0": tokens * dim, "lingbot/x.1": tokens * dim, "lingbot/flow": tokens * 64, "lingbot/condition.1": tokens * given, "lingbot/rays.1": tokens * rays,
 		"lingbot/latents.0": tokens * 64, "lingbot/latents.1": tokens * 64, "lingbot/frames.0": 5 * 64 * 32 * 3, "lingbot/frames.1": 8 * 64 * 32 * 3,
 		"film/x.0": tokens * dim, "film/x.1": tokens * dim, "film/flow": tokens * 64,
+		"ti2v/x.0": tokens * dim, "ti2v/x.1": tokens * dim, "ti2v/flow": tokens * 192,
+		"vae22/latents.0": 2 * 4 * 48, "vae22/latents.1": 2 * 4 * 48, "vae22/frames.0": 64 * 32 * 3, "vae22/frames.1": 4 * 64 * 32 * 3,
 		"vae/latents.0": 4 * 8 * 16, "vae/latents.1": 4 * 8 * 16, "vae/frames.0": 64 * 32 * 3, "vae/frames.1": 4 * 64 * 32 * 3,
 		"text/0": 3 * 16, "solver/latents": 4 * 8, "solver/times": 4,
 	} {
@@ -80,7 +87,7 @@ func publicNames(t *testing.T, part, path string) []byte {
 	}
 	var b weights.Blueprint
 	switch part {
-	case "vae":
+	case "vae", "vae22":
 		v, err := c.VAE()
 		if err != nil {
 			t.Fatal(err)

@@ -11,9 +11,11 @@ import (
 func checkVAE(c weights.VAEConfig) error {
 	ok := c.Base%channelStep == 0 && c.Z%channelStep == 0 && len(c.TimeHalved) == len(c.Multiples)-1 && len(c.Multiples) >= 2 && c.ResBlocks >= 1
 	for i, m := range c.Multiples {
-		ok = ok && m >= 1 && (i == 0 || c.Base*m/2%channelStep == 0) // half of them come out of a doubling
+		encoder, decoder := c.Widths(i)
+		ok = ok && m >= 1 && encoder%channelStep == 0 && decoder%channelStep == 0 &&
+			(i == 0 || c.Residual || decoder/2%channelStep == 0) // half of them come out of a doubling
 	}
-	if !ok {
+	if !ok || c.Fold() > 2 || c.Residual && !checkLevels(c) {
 		return fmt.Errorf("%w: VAE %+v", ErrConfig, c)
 	}
 	return nil
@@ -21,7 +23,7 @@ func checkVAE(c weights.VAEConfig) error {
 
 // Stride is how many pixels a latent of a VAE is wide and high, Frames how many frames stand for a latent frame, but for the first one,
 // which stands for one.
-func Stride(c weights.VAEConfig) int { return 1 << (len(c.Multiples) - 1) }
+func Stride(c weights.VAEConfig) int { return c.Fold() << (len(c.Multiples) - 1) }
 
 // Frames is how many frames of the video stand for a latent frame.
 func Frames(c weights.VAEConfig) int {

@@ -16,7 +16,8 @@ type half struct {
 	// caches have the shapes of what a session remembers.
 	caches []kernels.Tensor
 	// planes are the pictures of a chunk as I420, where the layers make pictures.
-	planes kernels.Tensor
+	pictures bool
+	planes   kernels.Tensor
 }
 
 // VAEState is what a session remembers of one half. The zero frames before a video are in it from the start.
@@ -39,7 +40,7 @@ func (m *half) lay(first, later, h, w, c int) error {
 		}
 		made = p.x
 	}
-	for _, b := range []*buffer{&m.work.current, &m.work.spare, &m.work.hidden, &m.work.padded, &m.work.values, &m.work.scores} {
+	for _, b := range []*buffer{&m.work.current, &m.work.spare, &m.work.around, &m.work.hidden, &m.work.padded, &m.work.values, &m.work.scores} {
 		if b.most == 0 {
 			continue
 		}
@@ -48,7 +49,10 @@ func (m *half) lay(first, later, h, w, c int) error {
 			return fmt.Errorf("wan: work space: %w", err)
 		}
 	}
-	if _, pictures := m.layers[len(m.layers)-1].(head); pictures {
+	if err := m.work.hide(m.backend, m.act); err != nil {
+		return err
+	}
+	if m.pictures {
 		var err error
 		if m.planes, err = m.backend.New(kernels.U8, made.Dim(0), made.Dim(1)*made.Dim(2)*3/2); err != nil {
 			return fmt.Errorf("wan: work space: %w", err)
@@ -62,7 +66,7 @@ func (m *half) pass(s *VAEState) *vaePass {
 	w := m.work
 	return &vaePass{
 		runner: runner{backend: m.backend}, act: m.act, first: s.chunks == 0, caches: &s.caches,
-		current: &w.current, spare: &w.spare, hidden: &w.hidden, padded: &w.padded, values: &w.values, scores: &w.scores,
+		work: w, current: &w.current, spare: &w.spare, around: &w.around, hidden: &w.hidden, padded: &w.padded, values: &w.values, scores: &w.scores,
 	}
 }
 

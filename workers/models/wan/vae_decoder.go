@@ -30,7 +30,7 @@ func ReadDecoder(b kernels.Backend, w *weights.Set, c weights.VAEConfig, act ker
 		return nil, err
 	}
 	l := &loader{backend: b, weights: w, act: act}
-	d := &Decoder{half: half{backend: b, act: act}, cfg: c}
+	d := &Decoder{half: half{backend: b, act: act, pictures: true}, cfg: c}
 	d.layers = l.decoder(c)
 	if l.err != nil {
 		return nil, fmt.Errorf("wan: decoder: %w", l.err)
@@ -40,7 +40,7 @@ func ReadDecoder(b kernels.Backend, w *weights.Set, c weights.VAEConfig, act ker
 
 // Lay takes the work space for a size. States of another size must not be used any more.
 func (d *Decoder) Lay(latents, height, width int) error {
-	if latents < 1 || height < 1 || width < 1 || height*width%16 != 0 {
+	if latents < 1 || height < 1 || width < 1 {
 		return fmt.Errorf("%w: %d latents of %dx%d", ErrConfig, latents, width, height)
 	}
 	d.height, d.width, d.latents = height, width, latents
@@ -60,27 +60,53 @@ func (l *loader) decoder(c weights.VAEConfig) []layer {
 		}
 		shifted[o] = float32(sum)
 	}
-	top := c.Base * c.Multiples[len(c.Multiples)-1]
+	last := len(c.TimeHalved)
+	_, top := c.Widths(last)
 	layers := []layer{
 		pointConv{l.convOf(scaled, shifted, c.Z, c.Z, []int{1, 1, 1})},
 		causalConv{l.conv("decoder.conv1", top, c.Z, 3, 3, 3)},
 		l.resBlock("decoder.middle.0", top, top), l.attention("decoder.middle.1", top), l.resBlock("decoder.middle.2", top, top),
 	}
-	at, in := 0, top
-	for i := len(c.Multiples) - 1; i >= 0; i-- {
-		out := c.Base * c.Multiples[i]
-		for range c.ResBlocks + 1 {
-			layers = append(layers, l.resBlock(layerName("decoder.upsamples", at), in, out))
-			in = out
-			at++
-		}
-		if i > 0 {
-			layers = append(layers, l.upsample(layerName("decoder.upsamples", at), out, c.TimeHalved[i-1]))
-			in = out / 2
-			at++
+	in := top
+	for i := range c.Multiples {
+		layers = append(layers, l.upLevel(c, i, in)...)
+		_, in = c.Widths(last - i)
+		if i < last && !c.Residual {
+			in /= 2 // by the convolution after the doubling
 		}
 	}
-	return append(layers, l.head("decoder.head", c.Base, 3))
+	layers = append(layers, l.pictureOut("decoder.head", c, in))
+	if c.Fold() > 1 {
+		layers = append(layers, unfold{c.Fold()})
+	}
+	return layers
+}
+
+// upLevel lists the layers of a level of the decoder, which begins with so many channels.
+func (l *loader) upLevel(c weights.VAEConfig, i, in int) []layer {
+	const row = "decoder.upsamples"
+	last := len(c.TimeHalved)
+	_, out := c.Widths(last - i)
+	var inside []layer
+	for at := range c.ResBlocks + 1 {
+		inside = append(inside, l.resBlock(c.Layer(row, i, at), in, out))
+		in = out
+	}
+	if i == last {
+		return inside
+	}
+	time, made, frames := c.TimeHalved[last-1-i], out/2, 1
+	if time {
+		frames = 2
+	}
+	if c.Residual {
+		made = out
+	}
+	inside = append(inside, l.upsample(c.Layer(row, i, c.ResBlocks+1), out, made, time))
+	if c.Residual {
+		return []layer{level{repeatUp{out, frames}, inside}}
+	}
+	return inside
 }
 
 // Decode makes the frames of a chunk of latents [T, height, width, Z], normalised as the transformer has them. It answers rows of RGB in

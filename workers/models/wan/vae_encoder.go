@@ -41,28 +41,33 @@ func ReadEncoder(b kernels.Backend, w *weights.Set, c weights.VAEConfig, act ker
 // Lay takes the work space for a size. States of another size must not be used any more.
 func (e *Encoder) Lay(latents, height, width int) error {
 	stride, frames := Stride(e.cfg), Frames(e.cfg)
-	if latents < 1 || height < stride || width < stride || height%stride != 0 || width%stride != 0 || height/stride*(width/stride)%16 != 0 {
+	if latents < 1 || height < stride || width < stride || height%stride != 0 || width%stride != 0 {
 		return fmt.Errorf("%w: %d latents of %dx%d", ErrConfig, latents, width, height)
 	}
 	e.height, e.width, e.frames = height, width, frames*latents
-	return e.lay(1+frames*(latents-1), frames*latents, height, width, channelStep)
+	fold := e.cfg.Fold()
+	return e.lay(1+frames*(latents-1), frames*latents, height/fold, width/fold, foldedChannels(fold))
 }
 
 // encoder lists the layers. What normalises the latents rides in the last convolution, which makes their means only.
 func (l *loader) encoder(c weights.VAEConfig) []layer {
-	layers := []layer{causalConv{l.conv("encoder.conv1", c.Base, 3, 3, 3, 3)}}
-	at, in := 0, c.Base
-	for i, m := range c.Multiples {
-		out := c.Base * m
-		for range c.ResBlocks {
-			layers = append(layers, l.resBlock(layerName("encoder.downsamples", at), in, out))
+	const row = "encoder.downsamples"
+	layers, in := []layer{causalConv{l.pictureIn("encoder.conv1", c)}}, c.Base
+	for i := range c.Multiples {
+		before, halved := in, i < len(c.TimeHalved)
+		out, _ := c.Widths(i)
+		var inside []layer
+		for at := range c.ResBlocks {
+			inside = append(inside, l.resBlock(c.Layer(row, i, at), in, out))
 			in = out
-			at++
 		}
-		if i < len(c.Multiples)-1 {
-			layers = append(layers, l.downsample(layerName("encoder.downsamples", at), out, c.TimeHalved[i]))
-			at++
+		if halved {
+			inside = append(inside, l.downsample(c.Layer(row, i, c.ResBlocks), out, c.TimeHalved[i]))
 		}
+		if c.Residual {
+			inside = []layer{level{l.meanDown(before, out, halved && c.TimeHalved[i], halved), inside}}
+		}
+		layers = append(layers, inside...)
 	}
 	layers = append(layers, l.resBlock("encoder.middle.0", in, in), l.attention("encoder.middle.1", in), l.resBlock("encoder.middle.2", in, in),
 		l.head("encoder.head", in, 2*c.Z))
@@ -90,9 +95,10 @@ func (e *Encoder) Encode(s *VAEState, frames []float32) ([]float32, error) {
 		return nil, fmt.Errorf("%w: %d numbers are no chunk of frames", ErrInput, len(frames))
 	}
 	p := e.pass(s)
-	p.x = p.take(p.current, t, e.height, e.width, channelStep)
+	fold := e.cfg.Fold()
+	p.x = p.take(p.current, t, e.height/fold, e.width/fold, foldedChannels(fold))
 	if p.err == nil {
-		p.err = e.backend.Write(p.x, encodePixels(e.act, frames))
+		p.err = e.backend.Write(p.x, encodePixels(e.act, frames, e.width, fold))
 	}
 	if err := e.through(p); err != nil {
 		return nil, err

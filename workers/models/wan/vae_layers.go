@@ -107,8 +107,8 @@ type resample struct {
 	time  *conv
 }
 
-func (l *loader) upsample(name string, n int, time bool) resample {
-	r := resample{up: true, space: l.conv(name+".resample.1", n/2, n, 3, 3)}
+func (l *loader) upsample(name string, n, out int, time bool) resample {
+	r := resample{up: true, space: l.conv(name+".resample.1", out, n, 3, 3)}
 	if time {
 		t := l.conv(name+".time_conv", 2*n, n, 3, 1, 1)
 		r.time = &t

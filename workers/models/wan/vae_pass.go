@@ -1,6 +1,7 @@
 package wan
 
 import (
+	"fmt"
 	"math"
 
 	"telefuser/workers/kernels"
@@ -15,8 +16,33 @@ type buffer struct {
 
 // vaeWork is the work space of one half of a VAE: what a pass reads and writes in turn. Sessions share it.
 type vaeWork struct {
-	current, spare, hidden, padded, values, scores buffer
+	current, spare, around, hidden, padded, values, scores buffer
+	// positions are those that attention has in a frame; hidden keys fill them up to a multiple of modelStep.
+	positions int
+	hiding    kernels.Tensor
 }
+
+// hiddenScore is added to the scores of keys that are none: nothing is left of their exponentials.
+const hiddenScore = -3e4
+
+// hide makes what hides the keys that fill a frame's positions up.
+func (w *vaeWork) hide(b kernels.Backend, act kernels.DType) error {
+	if w.positions%modelStep == 0 {
+		return nil
+	}
+	scores := make([]float32, filled(w.positions))
+	for i := w.positions; i < len(scores); i++ {
+		scores[i] = hiddenScore
+	}
+	var err error
+	if w.hiding, err = newTensor(b, act, scores, len(scores)); err != nil {
+		return fmt.Errorf("wan: work space: %w", err)
+	}
+	return nil
+}
+
+// filled is a number of positions filled up to a multiple of modelStep.
+func filled(positions int) int { return (positions + modelStep - 1) / modelStep * modelStep }
 
 // vaePass is one run of a chunk's frames through the layers of a half. While it plans, it runs nothing and notes what memory is needed.
 type vaePass struct {
@@ -31,7 +57,8 @@ type vaePass struct {
 
 	// x are the frames so far [T, H, W, C], in current; result is what the last operation made.
 	x, result                      kernels.Tensor
-	current, spare                 *buffer
+	work                           *vaeWork
+	current, spare, around         *buffer
 	hidden, padded, values, scores *buffer
 }
 
@@ -135,16 +162,11 @@ func (p *vaePass) doubleTime(c conv) {
 	}
 	hw := h * w
 	for half := range 2 { // the channels' halves are the two frames
-		src := p.part(both, half*ch, []int{n, hw, ch}, []int{2 * hw * ch, 2 * ch, 1})
-		dst := p.part(p.result, (single+half)*hw*ch, []int{n, hw, ch}, []int{2 * hw * ch, ch, 1})
+		src := p.view(both, half*ch, []int{n, hw, ch}, []int{2 * hw * ch, 2 * ch, 1})
+		dst := p.view(p.result, (single+half)*hw*ch, []int{n, hw, ch}, []int{2 * hw * ch, ch, 1})
 		p.do(kernels.Copy{X: src, Y: dst})
 	}
 	p.swap()
-}
-
-// part is a view for which a plan has no memory yet.
-func (p *vaePass) part(t kernels.Tensor, at int, shape, stride []int) kernels.Tensor {
-	return p.view(t, at, shape, stride)
 }
 
 // doubleSpace repeats every pixel and its row and runs the convolution.
@@ -189,15 +211,21 @@ func (p *vaePass) halveTime(c conv) {
 func (a attention) run(p *vaePass) {
 	n := p.x.Dim(3)
 	all, positions := p.x.Len()/n, p.x.Dim(1)*p.x.Dim(2)
-	in, q, k := p.take(p.padded, all, n), p.take(p.hidden, all, n), p.take(p.spare, all, n)
-	p.normalise(p.x, a.norm, in, kernels.Identity)
-	p.do(kernels.Gemm{A: in, B: a.q.w, Bias: a.q.b, D: q})
+	keys := filled(positions)
+	p.work.positions = positions
+	more := all + keys - positions // rows, so that the last frame has as many
+	in, q, k := p.take(p.padded, more, n), p.take(p.hidden, all, n), p.take(p.spare, more, n)
+	p.normalise(p.x, a.norm, in.Rows(0, all), kernels.Identity)
+	if more > all { // by the first row again and again: any numbers will do
+		p.do(kernels.Copy{X: p.view(in, 0, []int{more - all, n}, []int{0, 1}), Y: in.Rows(all, more)})
+	}
+	p.do(kernels.Gemm{A: in.Rows(0, all), B: a.q.w, Bias: a.q.b, D: q})
 	p.do(kernels.Gemm{A: in, B: a.k.w, Bias: a.k.b, D: k})
-	values, scores := p.take(p.values, n, positions), p.take(p.scores, positions, positions)
+	values, scores := p.take(p.values, n, keys), p.take(p.scores, positions, keys)
 	for f := range p.x.Dim(0) {
 		from, to := f*positions, (f+1)*positions
-		p.do(kernels.Gemm{A: a.v.w, B: in.Rows(from, to), D: values}) // turned round; the bias comes behind, for probabilities sum to 1
-		p.do(kernels.Gemm{A: q.Rows(from, to), B: k.Rows(from, to), D: scores})
+		p.do(kernels.Gemm{A: a.v.w, B: in.Rows(from, from+keys), D: values}) // turned round; the bias comes behind, for probabilities sum to 1
+		p.do(kernels.Gemm{A: q.Rows(from, to), B: k.Rows(from, from+keys), Bias: p.work.hiding, D: scores})
 		p.do(kernels.Softmax{X: scores, Y: scores, Factor: float32(1 / math.Sqrt(float64(n)))})
 		p.do(kernels.Gemm{A: scores, B: values, Bias: a.v.b, D: q.Rows(from, to)})
 	}

@@ -106,23 +106,6 @@ func encode(t kernels.DType, v []float32) []byte {
 	return out
 }
 
-// encodePixels is encode for pixels of three channels, which become channelStep with zeros.
-func encodePixels(t kernels.DType, v []float32) []byte {
-	size := t.Bytes()
-	out := make([]byte, len(v)/3*channelStep*size)
-	inParts(len(v)/3, func(from, to int) {
-		for i := 3 * from; i < 3*to; i++ {
-			at := out[(i/3*channelStep+i%3)*size:]
-			if t == kernels.F32 {
-				binary.LittleEndian.PutUint32(at, math.Float32bits(v[i]))
-			} else {
-				binary.LittleEndian.PutUint16(at, kernels.BF16FromFloat(float64(v[i])))
-			}
-		}
-	})
-	return out
-}
-
 // decode reads numbers from a type's bytes.
 func decode(t kernels.DType, data []byte) []float32 {
 	out := make([]float32, len(data)/t.Bytes())

@@ -130,6 +130,15 @@ func (r *reader) text(absent, key string) string {
 	return v
 }
 
+// flag reads a truth value; false where there is none.
+func (r *reader) flag(key string) bool {
+	v := false
+	if r.has(key) && json.Unmarshal(r.fields[key], &v) != nil {
+		r.fail("%s is neither true nor false: %.40s", key, r.fields[key])
+	}
+	return v
+}
+
 // values reads a list of low to high values; absent where the key is not there.
 func values[T any](r *reader, low, high int, absent []T, key string) []T {
 	if !r.has(key) {

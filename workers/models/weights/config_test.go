@@ -23,6 +23,7 @@ const (
 	diffusersDiT = `{"_class_name":"WanTransformer3DModel","added_kv_proj_dim":null,"attention_head_dim":128,"cross_attn_norm":true,"eps":1e-06,"ffn_dim":8960,"freq_dim":256,"image_dim":null,"in_channels":16,"num_attention_heads":12,"num_layers":30,"out_channels":16,"patch_size":[1,2,2],"pos_embed_seq_len":null,"qk_norm":"rms_norm_across_heads","rope_max_seq_len":1024,"text_dim":4096}`
 	lingbotDiT   = `{"_class_name":"WanModelFast","control_type":"cam","dim":5120,"eps":1e-06,"ffn_dim":13824,"freq_dim":256,"in_dim":36,"local_attn_size":18,"model_type":"i2v","num_heads":40,"num_layers":40,"out_dim":16,"sink_size":6,"text_len":512}`
 	plainVAE     = `{"_class_name":"AutoencoderKLWan","base_dim":96,"z_dim":4,"dim_mult":[1,2,4],"num_res_blocks":2,"attn_scales":[],"temperal_downsample":[false,true],"latents_mean":[0,0,0,0],"latents_std":[1,1,1,2]}`
+	residualVAE  = `{"_class_name":"AutoencoderKLWan","base_dim":160,"decoder_base_dim":256,"z_dim":2,"dim_mult":[1,2,4,4],"num_res_blocks":2,"attn_scales":[],"dropout":0.0,"in_channels":12,"is_residual":true,"out_channels":12,"patch_size":2,"scale_factor_spatial":16,"scale_factor_temporal":4,"temperal_downsample":[false,true,true],"latents_mean":[0,1],"latents_std":[1,2]}`
 	plainUMT5    = `{"architectures":["UMT5EncoderModel"],"d_ff":10240,"d_kv":64,"d_model":4096,"feed_forward_proj":"gated-gelu","layer_norm_epsilon":1e-06,"num_heads":64,"num_layers":24,"relative_attention_max_distance":128,"relative_attention_num_buckets":32,"vocab_size":256384}`
 )
 
@@ -50,6 +51,14 @@ func TestConfigurations(t *testing.T) {
 	vae := weights.VAEConfig{
 		Base: 96, Z: 4, Multiples: []int{1, 2, 4}, ResBlocks: 2, TimeHalved: []bool{false, true}, Mean: []float64{0, 0, 0, 0}, Std: []float64{1, 1, 1, 2},
 	}
+	if got, err := c.VAE(); err != nil || !reflect.DeepEqual(got, vae) {
+		t.Errorf("%+v %v", got, err)
+	}
+	if c, err = readConfig(t, residualVAE); err != nil {
+		t.Fatal(err)
+	}
+	vae = weights.Wan22VAE()
+	vae.Z, vae.Mean, vae.Std = 2, []float64{0, 1}, []float64{1, 2}
 	if got, err := c.VAE(); err != nil || !reflect.DeepEqual(got, vae) {
 		t.Errorf("%+v %v", got, err)
 	}
@@ -97,8 +106,11 @@ func TestEveryDimensionHasALimit(t *testing.T) {
 		{diffusersDiT, `"qk_norm":"rms_norm_across_heads"`, `"qk_norm":false`, "qk_norm is false", dit},
 		{diffusersDiT, `"pos_embed_seq_len":null`, `"pos_embed_seq_len":514`, "pos_embed_seq_len is 514", dit},
 		{plainVAE, `"base_dim":96`, `"base_dim":1024`, "base_dim is 1024", vae},
-		{plainVAE, `"base_dim":96`, `"base_dim":96,"decoder_base_dim":160`, "decoder_base_dim is 160", vae},
-		{plainVAE, `"base_dim":96`, `"base_dim":96,"is_residual":true`, "is_residual is true", vae},
+		{plainVAE, `"base_dim":96`, `"base_dim":96,"decoder_base_dim":1024`, "decoder_base_dim is 1024", vae},
+		{plainVAE, `"base_dim":96`, `"base_dim":96,"is_residual":1`, "is_residual is neither true nor false: 1", vae},
+		{plainVAE, `"base_dim":96`, `"base_dim":96,"in_channels":12`, "in_channels is 12", vae},
+		{residualVAE, `"patch_size":2`, `"patch_size":3`, "patch_size is 3", vae},
+		{residualVAE, `"patch_size":2`, `"patch_size":null`, "in_channels is 12; [3] are known", vae},
 		{plainVAE, `[1,2,4]`, `[1,2,4,4,4,4,4]`, "dim_mult has 7 values", vae},
 		{plainVAE, `[1,2,4]`, `[1,2,99]`, "dim_mult holds 99", vae},
 		{plainVAE, `[1,2,4]`, `[1,2]`, "temperal_downsample has 2 values, and 1 are wanted", vae},
@@ -139,7 +151,7 @@ func TestUnreadableConfigurations(t *testing.T) {
 }
 
 func FuzzConfig(f *testing.F) {
-	for _, text := range []string{originalDiT, diffusersDiT, lingbotDiT, plainVAE, plainUMT5} {
+	for _, text := range []string{originalDiT, diffusersDiT, lingbotDiT, plainVAE, residualVAE, plainUMT5} {
 		f.Add([]byte(text))
 	}
 	path := filepath.Join(f.TempDir(), weights.ConfigName)

@@ -19,7 +19,7 @@ type Folder struct {
 // The files of a model in its original layout, and the folders of a converted one.
 const (
 	tinyDiT, tinyVAE         = "dit.safetensors", "vae.safetensors"
-	originalVAE              = "Wan2.1_VAE"
+	originalVAE, laterVAE    = "Wan2.1_VAE", "Wan2.2_VAE"
 	originalText             = "models_t5_umt5-xxl-enc-bf16"
 	originalHigh, originalLo = "high_noise_model", "low_noise_model"
 	originalTokenizer        = "google/umt5-xxl"
@@ -52,7 +52,7 @@ func Find(dir string) (Folder, error) {
 	default:
 		f.root()
 	}
-	f.add(PartVAE, "vae", originalVAE+fileSuffix, originalVAE+".pth")
+	f.add(PartVAE, "vae", originalVAE+fileSuffix, laterVAE+fileSuffix, originalVAE+".pth", laterVAE+".pth")
 	f.add(PartText, "text_encoder", originalText+fileSuffix, originalText+".pth")
 	f.add(PartTokenizer, "tokenizer", originalTokenizer)
 	return f, nil

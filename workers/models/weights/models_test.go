@@ -32,6 +32,8 @@ func TestPublishedModelsHaveTheirNumberOfParameters(t *testing.T) {
 	small.Dim, small.FFN, small.Layers, small.Heads = 1536, 8960, 30, 12
 	picture := wan
 	picture.In, picture.Image = 36, 1280
+	both := wan
+	both.Dim, both.FFN, both.Layers, both.Heads, both.In, both.Out = 3072, 14336, 30, 24, 48, 48
 	lingbot := wan
 	lingbot.In, lingbot.Control = 36, weights.Camera
 	for name, c := range map[string]struct {
@@ -45,6 +47,8 @@ func TestPublishedModelsHaveTheirNumberOfParameters(t *testing.T) {
 		"tiny-world's DiT":   {weights.TinyDiT().Blueprint(), 0.00831},
 		"tiny-world's VAE":   {weights.TinyVAE().Blueprint(), 0.00360},
 		"Wan 2.1 VAE":        {weights.Wan21VAE().Blueprint(), 0.12689},
+		"Wan 2.2 TI2V 5B":    {both.Blueprint(), 4.9998},
+		"Wan 2.2 VAE":        {weights.Wan22VAE().Blueprint(), 0.70469},
 		"UMT5-XXL's encoder": {weights.UMT5XXL().Blueprint(), 5.681},
 	} {
 		if got := float64(c.b.Bytes(1)) / 1e9; got < c.want*0.998 || got > c.want*1.002 {
@@ -71,9 +75,10 @@ func tables() map[string]struct {
 		b     weights.Blueprint
 		names map[string]string
 	}{
-		"dit":  {dit.Blueprint(), ditTable()},
-		"vae":  {weights.Wan21VAE().Blueprint(), vaeTable()},
-		"umt5": {weights.UMT5Config{Vocabulary: 8, Dim: 8, Heads: 1, HeadDim: 8, FFN: 8, Layers: 2, Buckets: 4}.Blueprint(), umt5Table()},
+		"dit":        {dit.Blueprint(), ditTable()},
+		"vae":        {weights.Wan21VAE().Blueprint(), vaeTable()},
+		"vae of 2.2": {weights.Wan22VAE().Blueprint(), vae22Table()},
+		"umt5":       {weights.UMT5Config{Vocabulary: 8, Dim: 8, Heads: 1, HeadDim: 8, FFN: 8, Layers: 2, Buckets: 4}.Blueprint(), umt5Table()},
 	}
 }
 

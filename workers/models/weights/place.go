@@ -1,6 +1,10 @@
 package weights
 
-import "fmt"
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
 
 // Part is one of the networks of a model, or its tokenizer.
 type Part string
@@ -41,11 +45,13 @@ func (p Place) DiT() (DiTConfig, error) {
 	return c.DiT()
 }
 
-// VAE is the shape of a VAE. The original file has none beside it: it is Wan 2.1's.
+// VAE is the shape of a VAE. The original files have none beside them: their names say whose they are.
 func (p Place) VAE() (VAEConfig, error) {
 	switch {
 	case p.Config == "" && p.tiny:
 		return TinyVAE(), nil
+	case p.Config == "" && strings.HasPrefix(filepath.Base(p.Path), laterVAE):
+		return Wan22VAE(), nil
 	case p.Config == "":
 		return Wan21VAE(), nil
 	}

@@ -38,18 +38,25 @@ func ditTable() map[string]string {
 	return m
 }
 
-// vaeTable has all of Wan 2.1's VAE.
-func vaeTable() map[string]string {
-	m := map[string]string{}
-	both := func(theirs, ours string) { m[theirs+".weight"], m[theirs+".bias"] = ours+".weight", ours+".bias" }
-	block := func(theirs, ours string, shortcut bool) {
-		m[theirs+".norm1.gamma"], m[theirs+".norm2.gamma"] = ours+".residual.0.gamma", ours+".residual.3.gamma"
-		both(theirs+".conv1", ours+".residual.2")
-		both(theirs+".conv2", ours+".residual.6")
-		if shortcut {
-			both(theirs+".conv_shortcut", ours+".shortcut")
-		}
+// vaeNames is a table of a VAE's names.
+type vaeNames map[string]string
+
+func (m vaeNames) both(theirs, ours string) {
+	m[theirs+".weight"], m[theirs+".bias"] = ours+".weight", ours+".bias"
+}
+
+func (m vaeNames) block(theirs, ours string, shortcut bool) {
+	m[theirs+".norm1.gamma"], m[theirs+".norm2.gamma"] = ours+".residual.0.gamma", ours+".residual.3.gamma"
+	m.both(theirs+".conv1", ours+".residual.2")
+	m.both(theirs+".conv2", ours+".residual.6")
+	if shortcut {
+		m.both(theirs+".conv_shortcut", ours+".shortcut")
 	}
+}
+
+// ends are the names of both VAEs outside of their levels.
+func (m vaeNames) ends() {
+	both, block := m.both, m.block
 	both("quant_conv", "conv1")
 	both("post_quant_conv", "conv2")
 	for _, side := range []string{"encoder.", "decoder."} {
@@ -62,6 +69,41 @@ func vaeTable() map[string]string {
 		both(side+"mid_block.attentions.0.to_qkv", side+"middle.1.to_qkv")
 		both(side+"mid_block.attentions.0.proj", side+"middle.1.proj")
 	}
+}
+
+// vae22Table has all of Wan 2.2's VAE.
+func vae22Table() map[string]string {
+	m := vaeNames{}
+	m.ends()
+	for level := range 4 {
+		for r := range 2 {
+			m.block(fmt.Sprintf("encoder.down_blocks.%d.resnets.%d", level, r), fmt.Sprintf("encoder.downsamples.%d.downsamples.%d", level, r), r == 0 && (level == 1 || level == 2))
+		}
+		for r := range 3 {
+			m.block(fmt.Sprintf("decoder.up_blocks.%d.resnets.%d", level, r), fmt.Sprintf("decoder.upsamples.%d.upsamples.%d", level, r), r == 0 && level >= 2)
+		}
+		if level == 3 {
+			break
+		}
+		down, downHere := fmt.Sprintf("encoder.down_blocks.%d.downsampler", level), fmt.Sprintf("encoder.downsamples.%d.downsamples.2", level)
+		up, upHere := fmt.Sprintf("decoder.up_blocks.%d.upsampler", level), fmt.Sprintf("decoder.upsamples.%d.upsamples.3", level)
+		m.both(down+".resample.1", downHere+".resample.1")
+		m.both(up+".resample.1", upHere+".resample.1")
+		if level > 0 {
+			m.both(down+".time_conv", downHere+".time_conv")
+		}
+		if level < 2 {
+			m.both(up+".time_conv", upHere+".time_conv")
+		}
+	}
+	return m
+}
+
+// vaeTable has all of Wan 2.1's VAE.
+func vaeTable() map[string]string {
+	m := vaeNames{}
+	m.ends()
+	both, block := m.both, m.block
 	for i := range 11 {
 		theirs, ours := fmt.Sprintf("encoder.down_blocks.%d", i), fmt.Sprintf("encoder.downsamples.%d", i)
 		switch i {

@@ -20,23 +20,41 @@ func (v VAEConfig) Blueprint() Blueprint {
 	return Blueprint{Model: "VAE", Parameters: *l, Rename: v.rename}
 }
 
+// Layer names a layer of the encoder's row "encoder.downsamples" or the decoder's "decoder.upsamples": number at of a level. Where levels have ways
+// around them, each is a row of its own.
+func (v VAEConfig) Layer(row string, level, at int) string {
+	if v.Residual {
+		return fmt.Sprintf("%s.%d.%s.%d", row, level, row[strings.LastIndexByte(row, '.')+1:], at)
+	}
+	each := v.ResBlocks + 1 // and what halves the size
+	if row == vaeUp {
+		each++
+	}
+	return fmt.Sprintf("%s.%d", row, level*each+at)
+}
+
+// The rows of layers.
+const (
+	vaeDown = "encoder.downsamples"
+	vaeUp   = "decoder.upsamples"
+)
+
 func (v VAEConfig) encoder(l *list) {
-	const rgb = 3
-	channels, at := v.Base, 0
-	l.affine("encoder.conv1", channels, rgb, 3, 3, 3)
-	next := func() string { at++; return fmt.Sprintf("encoder.downsamples.%d.", at-1) }
-	for i, m := range v.Multiples {
-		for range v.ResBlocks {
-			resBlock(l, next(), channels, m*v.Base)
-			channels = m * v.Base
+	channels := v.Base
+	l.affine("encoder.conv1", channels, v.Colours(), 3, 3, 3)
+	for i := range v.Multiples {
+		out, _ := v.Widths(i)
+		for at := range v.ResBlocks {
+			resBlock(l, v.Layer(vaeDown, i, at)+".", channels, out)
+			channels = out
 		}
 		if i == len(v.Multiples)-1 {
 			break
 		}
-		name := next()
-		l.affine(name+"resample.1", channels, channels, 3, 3)
+		name := v.Layer(vaeDown, i, v.ResBlocks)
+		l.affine(name+".resample.1", channels, channels, 3, 3)
 		if v.TimeHalved[i] {
-			l.affine(name+"time_conv", channels, channels, 3, 1, 1)
+			l.affine(name+".time_conv", channels, channels, 3, 1, 1)
 		}
 	}
 	middle(l, "encoder.middle.", channels)
@@ -45,30 +63,30 @@ func (v VAEConfig) encoder(l *list) {
 }
 
 func (v VAEConfig) decoder(l *list) {
-	const rgb = 3
 	last := len(v.Multiples) - 1
-	channels, at := v.Multiples[last]*v.Base, 0
+	_, channels := v.Widths(last)
 	l.affine("decoder.conv1", channels, v.Z, 3, 3, 3)
 	middle(l, "decoder.middle.", channels)
-	next := func() string { at++; return fmt.Sprintf("decoder.upsamples.%d.", at-1) }
 	for i := range v.Multiples {
-		out := v.Multiples[last-i] * v.Base
-		for range v.ResBlocks + 1 {
-			resBlock(l, next(), channels, out)
+		_, out := v.Widths(last - i)
+		for at := range v.ResBlocks + 1 {
+			resBlock(l, v.Layer(vaeUp, i, at)+".", channels, out)
 			channels = out
 		}
 		if i == last {
 			break
 		}
-		name := next()
-		l.affine(name+"resample.1", channels/2, channels, 3, 3)
-		if v.TimeHalved[last-1-i] {
-			l.affine(name+"time_conv", 2*channels, channels, 3, 1, 1)
+		name := v.Layer(vaeUp, i, v.ResBlocks+1)
+		if !v.Residual {
+			channels /= 2 // by the convolution after the doubling
 		}
-		channels /= 2 // by the convolution after the doubling
+		l.affine(name+".resample.1", channels, out, 3, 3)
+		if v.TimeHalved[last-1-i] {
+			l.affine(name+".time_conv", 2*out, out, 3, 1, 1)
+		}
 	}
 	l.gain("decoder.head.0.gamma", channels, 1, 1, 1)
-	l.affine("decoder.head.2", rgb, channels, 3, 3, 3)
+	l.affine("decoder.head.2", v.Colours(), channels, 3, 3, 3)
 }
 
 // resBlock adds two convolutions with their norms, and a third where the channels change.
@@ -100,7 +118,6 @@ var vaeNames = pairs{ //nolint:gochecknoglobals // constant table
 	{"encoder.mid_block.attentions.0.", "encoder.middle.1."},
 	{"decoder.mid_block.resnets.0.", "decoder.middle.0."}, {"decoder.mid_block.resnets.1.", "decoder.middle.2."},
 	{"decoder.mid_block.attentions.0.", "decoder.middle.1."},
-	{"encoder.down_blocks.", "encoder.downsamples."},
 }
 
 // partNames do so for the part of a block that a name ends with.
@@ -108,37 +125,57 @@ var partNames = pairs{ //nolint:gochecknoglobals // constant table
 	{"norm1.", "residual.0."}, {"conv1.", "residual.2."}, {"norm2.", "residual.3."}, {"conv2.", "residual.6."}, {"conv_shortcut.", "shortcut."},
 }
 
-// rename turns a name of diffusers' AutoencoderKLWan into the original one. There, the levels of
-// the decoder are blocks of their own; here they stand in one row.
+// rename turns a name of diffusers' AutoencoderKLWan into the original one.
 func (v VAEConfig) rename(name string) string {
 	name = v.flatten(vaeNames.rename(name))
-	for _, row := range []string{"encoder.middle.", "decoder.middle.", "encoder.downsamples.", "decoder.upsamples."} {
-		if rest, ok := strings.CutPrefix(name, row); ok {
-			number, part, _ := strings.Cut(rest, ".")
-			return row + number + "." + partNames.rename(part)
+	for _, row := range []string{"encoder.middle.", "decoder.middle.", vaeDown + ".", vaeUp + "."} {
+		rest, ok := strings.CutPrefix(name, row)
+		if !ok {
+			continue
+		}
+		// the part follows the last number: an inner row has two
+		number, part, _ := strings.Cut(rest, ".")
+		if inner, after, found := strings.Cut(part, "."); found && (inner == "downsamples" || inner == "upsamples") {
+			at, deeper, _ := strings.Cut(after, ".")
+			number, part = number+"."+inner+"."+at, deeper
+		}
+		return row + number + "." + partNames.rename(part)
+	}
+	return name
+}
+
+// flatten turns what diffusers calls a block's resnets and its sampler into layers of a row. Its encoder has one row already, where levels have no ways
+// around them.
+func (v VAEConfig) flatten(name string) string {
+	for _, half := range []struct {
+		blocks, row string
+		resnets     int
+	}{{"encoder.down_blocks.", vaeDown, v.ResBlocks}, {"decoder.up_blocks.", vaeUp, v.ResBlocks + 1}} {
+		rest, ok := strings.CutPrefix(name, half.blocks)
+		if !ok {
+			continue
+		}
+		if half.row == vaeDown && !v.Residual {
+			return half.row + "." + rest
+		}
+		number, part, _ := strings.Cut(rest, ".")
+		level, err := strconv.Atoi(number)
+		if at, after, ok := layerOf(part, half.resnets); ok && err == nil && level >= 0 && level <= levelsMax {
+			return v.Layer(half.row, level, at) + "." + after
 		}
 	}
 	return name
 }
 
-// flatten turns decoder.up_blocks.B.resnets.R. and .upsamplers.0. into decoder.upsamples.N.
-func (v VAEConfig) flatten(name string) string {
-	rest, ok := strings.CutPrefix(name, "decoder.up_blocks.")
-	parts := strings.SplitN(rest, ".", 4)
-	if !ok || len(parts) < 4 {
-		return name
+// layerOf reads resnets.R. and the sampler behind so many of them.
+func layerOf(part string, resnets int) (at int, after string, ok bool) {
+	for _, sampler := range []string{"upsamplers.0.", "upsampler.", "downsampler."} {
+		if after, ok = strings.CutPrefix(part, sampler); ok {
+			return resnets, after, true
+		}
 	}
-	block, err := strconv.Atoi(parts[0])
-	at, err2 := strconv.Atoi(parts[2])
-	row := v.ResBlocks + 2 // its blocks and what doubles the size
-	switch {
-	case err != nil || err2 != nil || block < 0 || block > levelsMax:
-		return name
-	case parts[1] == "resnets" && at >= 0 && at <= v.ResBlocks:
-		return fmt.Sprintf("decoder.upsamples.%d.%s", block*row+at, parts[3])
-	case parts[1] == "upsamplers" && at == 0:
-		return fmt.Sprintf("decoder.upsamples.%d.%s", block*row+row-1, parts[3])
-	default:
-		return name
-	}
+	rest, ok := strings.CutPrefix(part, "resnets.")
+	number, after, _ := strings.Cut(rest, ".")
+	at, err := strconv.Atoi(number)
+	return at, after, ok && err == nil && at >= 0 && at < resnets
 }

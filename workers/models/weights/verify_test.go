@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -16,9 +17,10 @@ import (
 )
 
 const (
-	toyDiT = `{"_class_name":"WanModel","dim":16,"ffn_dim":16,"freq_dim":4,"in_dim":4,"num_heads":1,"num_layers":2,"out_dim":4,"text_dim":8,"text_len":4}`
-	toyVAE = `{"_class_name":"AutoencoderKLWan","base_dim":8,"z_dim":4,"dim_mult":[1,2],"num_res_blocks":1,"temperal_downsample":[true],"latents_mean":[0,0,0,0],"latents_std":[1,1,1,1]}`
-	toyT5  = `{"architectures":["UMT5EncoderModel"],"d_ff":8,"d_kv":8,"d_model":8,"num_heads":1,"num_layers":1,"vocab_size":16}`
+	toyDiT   = `{"_class_name":"WanModel","dim":16,"ffn_dim":16,"freq_dim":4,"in_dim":4,"num_heads":1,"num_layers":2,"out_dim":4,"text_dim":8,"text_len":4}`
+	toyVAE   = `{"_class_name":"AutoencoderKLWan","base_dim":8,"z_dim":4,"dim_mult":[1,2],"num_res_blocks":1,"temperal_downsample":[true],"latents_mean":[0,0,0,0],"latents_std":[1,1,1,1]}`
+	toyVAE22 = `{"_class_name":"AutoencoderKLWan","base_dim":8,"decoder_base_dim":16,"z_dim":4,"dim_mult":[1,2],"num_res_blocks":1,"temperal_downsample":[true],"is_residual":true,"patch_size":2,"in_channels":12,"out_channels":12,"latents_mean":[0,0,0,0],"latents_std":[1,1,1,1]}`
+	toyT5    = `{"architectures":["UMT5EncoderModel"],"d_ff":8,"d_kv":8,"d_model":8,"num_heads":1,"num_layers":1,"vocab_size":16}`
 )
 
 // toy gives the blueprints of the small model.
@@ -85,6 +87,17 @@ func trees(t *testing.T) map[string]func(dir string) int {
 			rest(dir)
 			return 4
 		},
+		"Wan 2.2 TI2V": func(dir string) int {
+			network(dir, "diffusion_pytorch_model.safetensors", toyDiT, dit)
+			rest(dir)
+			c, err1 := readConfig(t, toyVAE22)
+			v, err2 := c.VAE()
+			if err := errors.Join(err1, err2); err != nil {
+				t.Fatal(err)
+			}
+			network(dir, "vae/diffusion_pytorch_model.safetensors", toyVAE22, v.Blueprint())
+			return 4
+		},
 		"tiny-world with a configuration": func(dir string) int {
 			network(dir, "dit.safetensors", `{"dit":`+toyDiT+`,"vae":`+toyVAE+`}`, dit)
 			network(dir, "vae.safetensors", "", vae)
@@ -110,6 +123,27 @@ func TestVerifyKnowsEveryTree(t *testing.T) {
 		if !v.OK || len(v.Parts) != parts {
 			t.Errorf("%s: %+v", name, v)
 		}
+	}
+}
+
+// TestAFilesNameTellsItsShape lays the files of both original VAEs down: there is no configuration beside them.
+func TestAFilesNameTellsItsShape(t *testing.T) {
+	for name, want := range map[string]weights.VAEConfig{"Wan2.1_VAE.safetensors": weights.Wan21VAE(), "Wan2.2_VAE.safetensors": weights.Wan22VAE()} {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, name), []byte("x"))
+		f, err := weights.Find(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		place, _ := f.Place(weights.PartVAE)
+		if got, err := place.VAE(); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "Wan2.2_VAE.pth"), []byte("x"))
+	if p := verify(t, dir, weights.Checks{}).Parts[1]; p.Part != weights.PartVAE || len(p.Problems) != 1 || !strings.Contains(p.Problems[0], "Wan2.2_VAE.pth. Convert it once") {
+		t.Errorf("%+v", p)
 	}
 }
 
@@ -140,7 +174,7 @@ func TestVerifySaysWhatIsWrong(t *testing.T) {
 		problem string
 		harm    func(dir string)
 	}{
-		"no VAE":       {weights.PartVAE, "it is missing; looked for vae, Wan2.1_VAE.safetensors, Wan2.1_VAE.pth", func(dir string) { remove(dir, "vae") }},
+		"no VAE":       {weights.PartVAE, "it is missing; looked for vae, Wan2.1_VAE.safetensors, Wan2.2_VAE.safetensors, Wan2.1_VAE.pth, Wan2.2_VAE.pth", func(dir string) { remove(dir, "vae") }},
 		"pickled VAE":  {weights.PartVAE, "Wan2.1_VAE.pth. Convert it once", func(dir string) { remove(dir, "vae"); writeFile(t, at(dir, "Wan2.1_VAE.pth"), []byte("x")) }},
 		"other VAE":    {weights.PartVAE, "decoder.conv1.weight is missing", func(dir string) { remove(dir, "vae"); rewriteAs(t, at(dir, "Wan2.1_VAE.safetensors"), dit) }},
 		"no tokenizer": {weights.PartTokenizer, "it is missing; looked for tokenizer, google/umt5-xxl", func(dir string) { remove(dir, "tokenizer") }},

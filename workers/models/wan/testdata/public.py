@@ -5,6 +5,8 @@
     TELEFUSER_PUBLIC=DIR go test ./workers/models/wan -run TestPublic
     python public.py check DIR [PART ...]    makes the same with the public implementations in float32, prints a table, and ends with 1
                                              where a figure misses what is asked for
+    python public.py golden DIR OUT          writes what the public implementations make of the plan "golden" to OUT/golden_ti2v.safetensors, after
+                                             TestPublic has said what the names are here; TestTI2VAgreesWithPublicNetworks reads it
 
 It needs torch, numpy, einops, scipy, `diffusers` (WanTransformer3DModel, AutoencoderKLWan), `transformers` (UMT5EncoderModel), and the sources of
 the causal, camera-controlled transformer and of its schedule: PUBLIC_LINGBOT names a checkout of github.com/Tele-AI/TeleFuser, PUBLIC_WAN one of
@@ -216,39 +218,64 @@ def text(c, real=True):
 
 # ---- plans ------------------------------------------------------------------------------------------------------------------
 
+SPREAD = dict(latents_mean=[0.3 * math.sin(i) for i in range(48)], latents_std=[0.7 + 0.4 * math.cos(5 * i) for i in range(48)])
+RESIDUAL = dict(z_dim=48, is_residual=True, patch_size=2, in_channels=12, out_channels=12, scale_factor_spatial=16, **SPREAD)
+
 SIZES = {
     'small': dict(
         lingbot=dict(in_dim=36, dim=256, ffn_dim=512, freq_dim=64, text_dim=64, text_len=16, num_heads=2, num_layers=3, out_dim=16),
         film=dict(in_channels=36, out_channels=16, num_attention_heads=2, attention_head_dim=128, ffn_dim=512, freq_dim=64, text_dim=64, num_layers=3),
-        vae=dict(base_dim=16, z_dim=16), text=dict(vocab_size=300, d_model=64, d_kv=32, d_ff=96, num_layers=3, num_heads=2),
+        ti2v=dict(in_channels=48, out_channels=48, num_attention_heads=2, attention_head_dim=128, ffn_dim=512, freq_dim=64, text_dim=64, num_layers=3),
+        vae=dict(base_dim=16, z_dim=16), vae22=dict(base_dim=16, decoder_base_dim=24, **RESIDUAL), text=dict(vocab_size=300, d_model=64, d_kv=32, d_ff=96, num_layers=3, num_heads=2),
         plan=dict(lingbot=dict(width=128, height=64, chunk=4, chunks=4, local=10, sink=2, given=10, blocks=True),
-                  film=dict(frames=3, height=8, width=16, given=10), vae=dict(width=64, height=64, chunk=3, chunks=3), lengths=[40, 1, 17])),
+                  film=dict(frames=3, height=8, width=16, given=10), vae=dict(width=64, height=64, chunk=3, chunks=3),
+                  ti2v=dict(frames=3, height=6, width=4, given=10, known=1), vae22=dict(width=96, height=64, chunk=2, chunks=3), lengths=[40, 1, 17])),
 }
 SIZES['true'] = dict(
     lingbot=dict(SIZES['small']['lingbot'], dim=5120, ffn_dim=13824, freq_dim=256, text_dim=4096, text_len=512, num_heads=40, num_layers=40),
     film=dict(SIZES['small']['film'], in_channels=16, num_attention_heads=40, ffn_dim=13824, freq_dim=256, text_dim=4096, num_layers=40),
-    vae=dict(base_dim=96, z_dim=16), text=dict(vocab_size=256384, d_model=4096, d_kv=64, d_ff=10240, num_layers=24, num_heads=64),
+    ti2v=dict(SIZES['small']['ti2v'], num_attention_heads=24, ffn_dim=14336, freq_dim=256, text_dim=4096, num_layers=30),
+    vae=dict(base_dim=96, z_dim=16), vae22=dict(base_dim=160, decoder_base_dim=256, **RESIDUAL), text=dict(vocab_size=256384, d_model=4096, d_kv=64, d_ff=10240, num_layers=24, num_heads=64),
     plan=dict(lingbot=dict(width=384, height=256, chunk=4, chunks=3, local=10, sink=2, given=77, blocks=True),
-              film=dict(frames=4, height=32, width=48, given=77), vae=dict(width=832, height=480, chunk=2, chunks=2), lengths=[512, 77]))
+              film=dict(frames=4, height=32, width=48, given=77), vae=dict(width=832, height=480, chunk=2, chunks=2),
+              ti2v=dict(frames=4, height=44, width=80, given=77, known=1), vae22=dict(width=1280, height=704, chunk=2, chunks=2), lengths=[512, 77]))
 SIZES['whole'] = dict(
     SIZES['true'], film=dict(SIZES['true']['film'], in_channels=36),
     plan=dict(SIZES['true']['plan'], lingbot=dict(width=832, height=480, chunk=4, chunks=3, local=18, sink=6, given=77)))
+SIZES['golden'] = dict(
+    ti2v=dict(SIZES['small']['ti2v'], num_layers=2), vae22=dict(SIZES['small']['vae22'], base_dim=8, decoder_base_dim=16),
+    plan=dict(ti2v=dict(frames=3, height=4, width=6, given=5, known=1), vae22=dict(width=96, height=64, chunk=2, chunks=2)))
+
+
+def ti2v(c, real=True):
+    return film(c, real)
+
+
+def vae22(c, real=True):
+    return vae(c, real)
 
 
 def plan(size, folder):
     s = SIZES[size]
-    p = dict(seed=21, bf16=size != 'small', gpu=size != 'small', **{k: v for k, v in s['plan'].items() if k != 'lengths'})
-    p['lingbot'].update(shift=10, steps=[0, 250, 500, 750], time=873, scale=3, quiet=0.1, keys=['w', 'wl', 'dj', 'ia'])
-    p['film'].update(time=612)
-    p['solver'] = dict(shift=5, steps=20, n=64)
-    p['text'] = dict(ids=[[(i * i * 7919 + 13 * n) % s['text']['vocab_size'] for i in range(n)] for n in s['plan']['lengths']])
+    small = size in ('small', 'golden')
+    p = dict(seed=21, bf16=not small, gpu=not small, **{k: dict(v) for k, v in s['plan'].items() if k != 'lengths'})
+    for part, more in dict(lingbot=dict(shift=10, steps=[0, 250, 500, 750], time=873, scale=3, quiet=0.1, keys=['w', 'wl', 'dj', 'ia']), film=dict(time=612), ti2v=dict(time=612)).items():
+        if part in p:
+            p[part].update(more)
+    if 'text' in s:
+        p['solver'] = dict(shift=5, steps=20, n=64)
+        p['text'] = dict(ids=[[(i * i * 7919 + 13 * n) % s['text']['vocab_size'] for i in range(n)] for n in s['plan']['lengths']])
     from diffusers import AutoencoderKLWan, WanTransformer3DModel
-    configs = dict(
-        lingbot=dict(s['lingbot'], _class_name='WanModelFast', model_type='i2v', eps=1e-6),
-        film=meta_config(WanTransformer3DModel, dict(s['film'], cross_attn_norm=True, qk_norm='rms_norm_across_heads')),
-        vae=meta_config(AutoencoderKLWan, s['vae']),
-        text=dict(s['text'], feed_forward_proj='gated-gelu', relative_attention_num_buckets=32, relative_attention_max_distance=128, layer_norm_epsilon=1e-6))
-    for part, c in configs.items():
+    transformer = lambda c: meta_config(WanTransformer3DModel, dict(c, cross_attn_norm=True, qk_norm='rms_norm_across_heads'))
+    made = dict(
+        lingbot=lambda c: dict(c, _class_name='WanModelFast', model_type='i2v', eps=1e-6), film=transformer, ti2v=transformer,
+        vae=lambda c: meta_config(AutoencoderKLWan, c), vae22=lambda c: meta_config(AutoencoderKLWan, c),
+        text=lambda c: dict(c, feed_forward_proj='gated-gelu', relative_attention_num_buckets=32, relative_attention_max_distance=128, layer_norm_epsilon=1e-6))
+    for part in made:
+        if part not in s or part == 'lingbot' and 'PUBLIC_LINGBOT' not in os.environ:
+            p.pop(part, None)
+            continue
+        c = made[part](s[part])
         os.makedirs(f'{folder}/{part}', exist_ok=True)
         json.dump(c, open(f'{folder}/{part}/config.json', 'w'), indent=1, default=list)
         model = globals()[part](c, False)
@@ -293,7 +320,7 @@ def blocks(k, part, model, run):
     flow = run()
     for h in hooks:
         h.remove()
-    dim = model.blocks[0].ffn.net[2].out_features if part == 'film' else model.dim
+    dim = model.dim if part == 'lingbot' else model.blocks[0].ffn.net[2].out_features
     worst, sums = 0, 0
     first = relative(k.out(f'{part}/x.0', -1, dim), seen[0][0][0][0])
     for i, b in enumerate(model.blocks):
@@ -328,16 +355,34 @@ def features(k, c, given):
     return x
 
 
-def check_film(k):
-    c, p = k.config('film'), k.plan['film']
-    model = k.fill('film', film(c))
-    x = grid(k.input('latents', 1, p['frames'] * p['height'] * p['width'] // 4, 64), p['frames'], p['height'], p['width'], 16)[None]
-    if c['in_channels'] > 16:
-        x = torch.cat([x, grid(k.input('given', 1, x[0, 0].numel() // 4, 80), p['frames'], p['height'], p['width'], 20)[None]], 1)
-    t = torch.tensor([p['time']], device=DEVICE)
+def film_run(k, part):
+    """the transformer of a whole video of latents, and its pass, whose first latent frames may stand at time 0"""
+    c, p = k.config(part), k.plan[part]
+    model, z = k.fill(part, film(c)), c['out_channels']
+    size, each = (p['frames'], p['height'], p['width']), p['height'] * p['width'] // 4
+    x = grid(k.input('latents', 1, p['frames'] * each, 4 * z), *size, z)[None]
+    if c['in_channels'] > z:
+        x = torch.cat([x, grid(k.input('given', 1, p['frames'] * each, 80), *size, 20)[None]], 1)
     ctx = torch.zeros(1, 512, c['text_dim'], device=DEVICE)
     ctx[0, :p['given']] = k.input('text', 1, p['given'], c['text_dim'])
-    blocks(k, 'film', model, lambda: tokens(model(x, t, ctx).sample[0]))
+    return model, lambda: tokens(model(x, times(p, p['time'], each), ctx).sample[0])
+
+
+def times(p, time, each):
+    """one time, or one for each token: what is known stands at 0"""
+    if not p.get('known'):
+        return torch.tensor([time], device=DEVICE)
+    t = torch.full((1, p['frames'] * each), float(time), device=DEVICE)
+    t[:, :p['known'] * each] = 0
+    return t
+
+
+def check_film(k, part='film'):
+    blocks(k, part, *film_run(k, part))
+
+
+def check_ti2v(k):
+    check_film(k, 'ti2v')
 
 
 def check_lingbot(k):
@@ -414,23 +459,34 @@ def check_lingbot(k):
         k.row(f'chunk {i} frames', 'PSNR', psnr(got[:, part], frames[:, part], 2), least=35)
 
 
-def check_vae(k):
-    p, c = k.plan['vae'], k.config('vae')
-    model = k.fill('vae', vae(c))
+def vae_run(k, part):
+    """latents of a clip, and frames of latents"""
+    p, c = k.plan[part], k.config(part)
+    model = k.fill(part, vae(c))
     mean, std = (torch.tensor(c['latents_' + s], device=DEVICE).view(1, -1, 1, 1, 1) for s in ('mean', 'std'))
-    H, W, n = p['height'], p['width'], p['chunk']
+    H, W, n, side = p['height'], p['width'], p['chunk'], c['scale_factor_spatial']
     join = lambda name, sigma, count, *shape: torch.cat([k.input(f'{name}.{i}', sigma, count(i), *shape) for i in range(p['chunks'])]).permute(3, 0, 1, 2)[None]
     clip = join('frames', 0.5, lambda i: 4 * n - (0 if i else 3), H, W, 3)
-    want = ((model.encode(clip).latent_dist.mean - mean) / std)[0]
-    got = torch.cat([k.out(f'vae/latents.{i}', n, H // 8, W // 8, 16) for i in range(p['chunks'])]).permute(3, 0, 1, 2)
-    k.row(f'VAE encode, {clip.shape[2]} frames of {W}x{H}', 'PSNR', psnr(got, want, span(want)), least=45)
-    k.row('VAE encode', 'relative error', relative(got, want))
-    codes = join('codes', 1, lambda i: n, H // 8, W // 8, 16)
-    want = model.decode(codes * std + mean).sample[0]
-    got = torch.cat([k.out(f'vae/frames.{i}', -1, H, W, 3) for i in range(p['chunks'])]).permute(3, 0, 1, 2).clamp(-1, 1)      # as theirs are
-    k.row('VAE decode', 'deviation of the frames', want.std().item())
-    k.row(f'VAE decode, {want.shape[1]} frames of {W}x{H}', 'PSNR', psnr(got, want, 2), least=45)
-    k.row('VAE decode', 'relative error', relative(got, want))
+    codes = join('codes', 1, lambda i: n, H // side, W // side, c['z_dim'])
+    return model, ((model.encode(clip).latent_dist.mean - mean) / std)[0], model.decode(codes * std + mean).sample[0]
+
+
+def check_vae(k, part='vae'):
+    p = k.plan[part]
+    _, latents, frames = vae_run(k, part)
+    join = lambda name: torch.cat([k.out(f'{part}/{name}.{i}', -1, *f.shape[2:], f.shape[0]) for f in [latents if name == 'latents' else frames] for i in range(p['chunks'])])
+    got = join('latents').permute(3, 0, 1, 2)
+    size = f'{frames.shape[1]} frames of {p["width"]}x{p["height"]}'
+    k.row(f'{part} encode, {size}', 'PSNR', psnr(got, latents, span(latents)), least=45)
+    k.row(f'{part} encode', 'relative error', relative(got, latents))
+    got = join('frames').permute(3, 0, 1, 2).clamp(-1, 1)      # as theirs are
+    k.row(f'{part} decode', 'deviation of the frames', frames.std().item())
+    k.row(f'{part} decode, {size}', 'PSNR', psnr(got, frames, 2), least=45)
+    k.row(f'{part} decode', 'relative error', relative(got, frames))
+
+
+def check_vae22(k):
+    check_vae(k, 'vae22')
 
 
 def check_text(k):
@@ -457,7 +513,7 @@ def check_solver(k):
 
 def check(folder, parts):
     k = Check(folder, parts)
-    for part in parts or ['solver', 'text', 'vae', 'film', 'lingbot']:
+    for part in parts or [x for x in ('solver', 'text', 'vae', 'vae22', 'film', 'ti2v', 'lingbot') if x in k.plan]:
         began = time.time()
         while not os.path.exists(f'{folder}/out/{part}/done') and time.time() < began + 60:      # what makes it may still be at it
             time.sleep(0.1)
@@ -478,8 +534,52 @@ def check(folder, parts):
     return bool(bad)
 
 
+# ---- golden files -----------------------------------------------------------------------------------------------------------
+
+def golden(folder, out):
+    """what the plan "golden" gives: the VAE there and back, the tokens before and behind each block of the transformer and its flow, and a video from a
+    picture, in four steps, led by one text and away from another"""
+    from safetensors.torch import save_file
+    k = Check(folder, [])
+    codec, latents, frames = vae_run(k, 'vae22')
+    model, run = film_run(k, 'ti2v')
+    seen = []
+    hooks = [b.register_forward_pre_hook(lambda m, a: seen.append(a[0])) for b in model.blocks] + [model.blocks[-1].register_forward_hook(lambda m, a, y: seen.append(y))]
+    flow = run()
+    for h in hooks:
+        h.remove()
+    last = lambda x: x.permute(1, 2, 3, 0).contiguous()
+    save_file({
+        'vae.latents': last(latents), 'vae.frames': last(frames)[[0, 1, 4, 12]].bfloat16(), 'flow': flow.contiguous(),
+        **{f'x.{i}': x[0].contiguous() for i, x in enumerate(seen)}, 'video': last(video(k, codec, model)),
+    }, f'{out}/golden_ti2v.safetensors')
+
+
+def video(k, codec, model):
+    """latents of a video whose first frame is given"""
+    p, c, v = k.plan['ti2v'], k.config('ti2v'), k.config('vae22')
+    z, size, each = c['out_channels'], (p['frames'], p['height'], p['width']), p['height'] * p['width'] // 4
+    mean, std = (torch.tensor(v['latents_' + s], device=DEVICE).view(1, -1, 1, 1, 1) for s in ('mean', 'std'))
+    first = (codec.encode(k.input('picture', 0.5, 16 * size[1], 16 * size[2], 3).permute(2, 0, 1)[None, :, None]).latent_dist.mean - mean) / std
+    texts = []
+    for name in ('text', 'against'):
+        texts.append(torch.zeros(1, 512, c['text_dim'], device=DEVICE))
+        texts[-1][0, :p['given']] = k.input(name, 1, p['given'], c['text_dim'])
+    x = grid(normals(k.plan['seed'], 0, 0, p['frames'] * each * 4 * z), *size, z)[None]
+    table = schedule()(num_train_timesteps=1000, shift=1, use_dynamic_shifting=False)
+    table.set_timesteps(4, shift=5)
+    for t in table.timesteps:
+        x[:, :, :1] = first
+        towards, away = (model(x, times(p, t.item(), each), ctx).sample for ctx in texts)
+        x = table.step(away + 5 * (towards - away), t, x, return_dict=False)[0]
+    x[:, :, :1] = first
+    return x[0]
+
+
 if __name__ == '__main__':
     if sys.argv[1] == 'plan':
         plan(sys.argv[2], sys.argv[3])
+    elif sys.argv[1] == 'golden':
+        golden(sys.argv[2], sys.argv[3])
     else:
         sys.exit(check(sys.argv[2], sys.argv[3:]))

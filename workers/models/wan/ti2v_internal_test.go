@@ -1,0 +1,170 @@
+package wan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"telefuser/workers/kernels"
+	"telefuser/workers/models/weights"
+)
+
+// The networks of testdata/public.py's plan "golden": those of Wan 2.2 TI2V 5B, small.
+const (
+	goldenSeed                              = 21
+	goldenFrames, goldenHeight, goldenWidth = 3, 4, 6 // latents
+	goldenGiven                             = 5       // tokens of text
+)
+
+func goldenVAE() weights.VAEConfig {
+	c := weights.Wan22VAE()
+	c.Base, c.DecoderBase = 8, 16
+	for i := range c.Z {
+		c.Mean[i], c.Std[i] = 0.3*math.Sin(float64(i)), 0.7+0.4*math.Cos(5*float64(i))
+	}
+	return c
+}
+
+func goldenDiT() weights.DiTConfig {
+	return weights.DiTConfig{
+		Dim: 256, FFN: 512, Layers: 2, Heads: 2, In: 48, Out: 48, Patch: [3]int{1, patch, patch}, TextDim: 64, TextLen: 512, Freq: 64, Local: -1, Eps: layerNormEps,
+	}
+}
+
+// goldenRun makes inputs as the plan has them, on the processor.
+func goldenRun(t *testing.T, act kernels.DType) *publicRun {
+	t.Helper()
+	return &publicRun{t: t, publicPlan: publicPlan{Seed: goldenSeed}, act: act, b: kernels.NewCPU(kernels.CPUOptions{})}
+}
+
+// golden reads a tensor that the public networks have made.
+func (p *publicRun) golden(name string) []float32 {
+	p.t.Helper()
+	f, err := weights.OpenFile("testdata/golden_ti2v.safetensors")
+	p.ok(err)
+	defer f.Close()
+	at := slices.IndexFunc(f.Entries(), func(e weights.Entry) bool { return e.Name == name })
+	if at < 0 {
+		p.t.Fatalf("there is no %s", name)
+	}
+	e := f.Entries()[at]
+	return decode(map[weights.Type]kernels.DType{weights.F32: kernels.F32, weights.BF16: kernels.BF16}[e.Type], f.Data(e))
+}
+
+// agree wants numbers to be near others: by the norm of the difference over that of what is wanted, and by PSNR over the span of that.
+func (p *publicRun) agree(what string, got, want []float32, differMax, psnrMin float64) {
+	p.t.Helper()
+	if len(got) != len(want) || len(got) == 0 {
+		p.t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	var off, all float64
+	for i, w := range want {
+		d := float64(got[i]) - float64(w)
+		off, all = off+d*d, all+float64(w)*float64(w)
+	}
+	span := float64(slices.Max(want)) - float64(slices.Min(want))
+	differ, psnr := math.Sqrt(off/all), 20*math.Log10(span)-10*math.Log10(max(off/float64(len(want)), 1e-30))
+	p.t.Logf("%s: differs by %.2g, %.1f dB", what, differ, psnr)
+	if !(differ <= differMax) || psnr < psnrMin {
+		p.t.Errorf("%s differs by %g, %.1f dB", what, differ, psnr)
+	}
+}
+
+// bounds are what a type of activations is held to: relative error of a block, of a whole pass and of a video, and PSNR of the VAE.
+var bounds = map[kernels.DType]struct{ block, pass, video, psnr float64 }{ //nolint:gochecknoglobals // constant table
+	kernels.F32: {1e-4, 1e-4, 1e-3, 55}, kernels.BF16: {5e-3, 0.02, 0.1, 45}, // the golden frames are of bf16
+}
+
+// TestTI2VAgreesWithPublicNetworks holds the VAE of Wan 2.2 and the transformer whose first latent frame is given to what testdata/public.py has made with
+// public implementations of them: chunks there and back, each block from the public one's tokens, and the whole pass.
+func TestTI2VAgreesWithPublicNetworks(t *testing.T) {
+	for act, most := range bounds {
+		t.Run(act.String(), func(t *testing.T) {
+			p := goldenRun(t, act)
+			c := goldenVAE()
+			latents, frames := p.clip(c, weights.Random(goldenSeed, c.Blueprint()), &publicVAE{Width: 96, Height: 64, Chunk: 2, Chunks: 2})
+			p.agree("latents", slices.Concat(latents...), p.golden("vae.latents"), 1, most.psnr)
+			const picture = 96 * 64 * 3
+			all := slices.Concat(frames...)
+			var some []float32
+			for _, i := range []int{0, 1, 4, 12} {
+				for _, v := range all[i*picture : (i+1)*picture] {
+					some = append(some, min(max(v, -1), 1)) // as theirs are
+				}
+			}
+			p.agree("frames", some, p.golden("vae.frames"), 1, most.psnr)
+			p.transformer(most.block, most.pass)
+		})
+	}
+}
+
+// transformer gives each block the tokens that the public one got.
+func (p *publicRun) transformer(blockMax, passMax float64) {
+	p.t.Helper()
+	c := goldenDiT()
+	m, err := NewDiT(p.b, weights.Random(goldenSeed, c.Blueprint()), c, p.act, goldenFrames, goldenHeight, goldenWidth)
+	p.ok(err)
+	text, err := m.NewText(p.features(c, goldenGiven))
+	p.ok(err)
+	s, latents := p.begin(m, text, nil, nil, 612, m.rows*m.columns)
+	for i := range m.blocks {
+		p.ok(p.b.Write(m.work.x, encode(kernels.F32, p.golden(fmt.Sprintf("x.%d", i)))))
+		m.blocks[i].run(s, i)
+		p.ok(s.err)
+		x, err := read(p.b, m.work.x)
+		p.ok(err)
+		p.agree(fmt.Sprintf("block %d", i), x, p.golden(fmt.Sprintf("x.%d", i+1)), blockMax, 0)
+	}
+	got, want := p.flow(s, latents), p.golden("flow")
+	p.agree("flow", got, want, passMax, 0)
+	var dot, a, b float64
+	for i := range want {
+		x, y := float64(got[i]), float64(want[i])
+		dot, a, b = dot+x*y, a+x*x, b+y*y
+	}
+	if cosine := dot / math.Sqrt(a*b); !(cosine >= 0.999) {
+		p.t.Errorf("the flow's cosine is %g", cosine)
+	}
+}
+
+// TestTI2VMakesTheVideoOfPublicNetworks makes a video that begins with a picture, in four steps, led by one text and away from another. Its first latent
+// frame is the picture's, and without a picture it is another video.
+func TestTI2VMakesTheVideoOfPublicNetworks(t *testing.T) {
+	for act, most := range bounds {
+		t.Run(act.String(), func(t *testing.T) {
+			p := goldenRun(t, act)
+			c := FilmConfig{VAE: goldenVAE(), DiT: goldenDiT(), Given: true, Chunk: 2, Settle: 1, Type: act}
+			f, err := NewFilm(OnCPU(), weights.Random(goldenSeed, c.VAE.Blueprint()), []*weights.Set{weights.Random(goldenSeed, c.DiT.Blueprint())}, c)
+			p.ok(err)
+			stride := Stride(c.VAE)
+			picture := p.input("picture", 0.5, 3*stride*goldenHeight*stride*goldenWidth)
+			with, without := p.film5(f, picture), p.film5(f, nil)
+			p.agree("video", with, p.golden("video"), most.video, 0)
+			if slices.Equal(with[len(with)/2:], without[len(without)/2:]) {
+				t.Error("a picture changes nothing of what comes after it")
+			}
+			if again := p.film5(f, picture); !slices.Equal(with, again) {
+				t.Error("the same video is another one")
+			}
+		})
+	}
+}
+
+// film5 makes the latents of a video.
+func (p *publicRun) film5(f *Film, picture []float32) []float32 {
+	p.t.Helper()
+	stride := Stride(f.cfg.VAE)
+	take, err := f.Begin(goldenFrames, stride*goldenHeight, stride*goldenWidth)
+	p.ok(err)
+	n := goldenGiven * f.cfg.DiT.TextDim
+	p.ok(take.Lead(p.input("text", 1, n), p.input("against", 1, n), []float64{5}))
+	if picture != nil {
+		p.ok(take.Picture(picture))
+	}
+	solver, err := NewUniPC(FlowSigmas(5, 4))
+	p.ok(err)
+	latents, err := take.Walk(p.t.Context(), solver, SeededNoise(goldenSeed, 0), func(float64) {})
+	p.ok(err)
+	return latents
+}
