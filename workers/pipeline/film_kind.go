@@ -18,6 +18,8 @@ type filmKind struct {
 	// same.
 	boundary float64
 	settle   int
+	// given says that a video may begin with a picture, which then is its first latent frame.
+	given bool
 }
 
 // shiftOf is the shift for a size.
@@ -28,8 +30,11 @@ func (k filmKind) shiftOf(width, height int) float64 {
 	return k.shift
 }
 
-// picture says that a video begins with a picture.
-func (k filmKind) picture() bool { return k.shape.dit.In > k.shape.dit.Out }
+// picture says that a video begins with a picture, and whether it has to.
+func (k filmKind) picture() (may, must bool) {
+	must = k.shape.dit.In > k.shape.dit.Out
+	return must || k.given, must
+}
 
 // The sizes of Wan.
 func wanSizes(large bool) []string {

@@ -40,7 +40,7 @@ func (p *filmPipeline) Load(ctx context.Context, report func(share float64)) err
 	read := func(m *machine.Machine, b wan.WorldBackends, w *modelWeights) error {
 		var err error
 		p.model, err = wan.NewFilm(b, w.vae, w.dits, wan.FilmConfig{
-			VAE: w.shape, DiT: w.dit, Boundary: p.kind.boundary, Chunk: chunkLatents, Settle: p.kind.settle, Type: m.Activations(),
+			VAE: w.shape, DiT: w.dit, Boundary: p.kind.boundary, Given: p.kind.given, Chunk: chunkLatents, Settle: p.kind.settle, Type: m.Activations(),
 		})
 		return err
 	}
@@ -50,12 +50,15 @@ func (p *filmPipeline) Load(ctx context.Context, report func(share float64)) err
 	return nil
 }
 
-// warm makes one frame in one step.
+// warm makes one frame in one step, and another latent frame behind it where the first one may be given.
 func (p *filmPipeline) warm(ctx context.Context) error {
 	g := p.kind.contract.Geometry
 	req := Request{Width: g.DefaultWidth, Height: g.DefaultHeight, FPS: 1, Frames: 1, Prompt: "grey", Parameters: map[string]any{paramSteps: int64(1)}}
-	if p.kind.picture() {
+	if may, must := p.kind.picture(); may {
 		req.Image = grey(req.Width, req.Height)
+		if !must {
+			req.Frames += latentFrames
+		}
 	}
 	s, err := newFilmSession(p, req)
 	if err != nil {

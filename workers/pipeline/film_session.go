@@ -40,8 +40,8 @@ func newFilmSession(p *filmPipeline, req Request) (*filmSession, error) {
 	if req.Frames < 1 || req.FPS < 1 || !k.contract.Geometry.Takes(req.Width, req.Height) || req.Frames > k.contract.Geometry.FramesMax {
 		return nil, fmt.Errorf("%w: %d frames of %dx%d at %d fps", ErrInvalid, req.Frames, req.Width, req.Height, req.FPS)
 	}
-	if k.picture() != (req.Image != nil) {
-		return nil, fmt.Errorf("%w: %s begins with a picture: %t; there is one: %t", ErrInvalid, k.contract.Name, k.picture(), req.Image != nil)
+	if may, must := k.picture(); must && req.Image == nil || !may && req.Image != nil {
+		return nil, fmt.Errorf("%w: %s begins with a picture: %t; there is one: %t", ErrInvalid, k.contract.Name, must, req.Image != nil)
 	}
 	s := &filmSession{
 		course: course{total: req.Frames, latents: chunkLatents, translate: modelError},

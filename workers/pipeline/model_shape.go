@@ -111,6 +111,9 @@ func (m modelShape) read(o Options) (*modelWeights, error) {
 	if w.shape, err = place.VAE(); err != nil {
 		return w, err
 	}
+	if w.shape.Z != w.dit.Out {
+		return w, fmt.Errorf("%s has latents of %d channels, and the %s makes %d", place.Path, w.shape.Z, m.transformers[0], w.dit.Out)
+	}
 	if w.vae, err = weights.Load(place.Path, w.shape.Blueprint()); err != nil || m.text == nil {
 		return w, err
 	}

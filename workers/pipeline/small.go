@@ -11,6 +11,7 @@ const (
 	smallFastName  = "small-fast"
 	smallFilmName  = "small-film"
 	smallPairName  = "small-pair"
+	smallTI2VName  = "small-ti2v"
 )
 
 // smallSeed makes the weights where the options name no other.
@@ -31,6 +32,9 @@ func NewSmallFilm(o Options) (Pipeline, error) { return newFilm(smallFilm)(seede
 // NewSmallPair is told of above.
 func NewSmallPair(o Options) (Pipeline, error) { return newFilm(smallPair)(seeded(o)) }
 
+// NewSmallTI2V makes a small Wan 2.2 TI2V 5B: 64 x 32 pixels.
+func NewSmallTI2V(o Options) (Pipeline, error) { return newFilm(smallTI2V)(seeded(o)) }
+
 func seeded(o Options) Options {
 	if o.Weights == "" && o.ModelsDir == "" {
 		o.Weights = smallSeed
@@ -50,6 +54,9 @@ func smaller(m modelShape, name string) modelShape {
 	m.name, m.folders, m.others = name, []string{name}, nil
 	m.dit.Dim, m.dit.Heads, m.dit.Layers, m.dit.FFN, m.dit.TextDim, m.dit.TextLen, m.dit.Freq = heads*128, heads, layers, ffn, textDim, textLen, 64
 	m.vae.Base, m.vae.Multiples, m.vae.ResBlocks = 16, []int{1, 1, 2, 2}, 1
+	if m.vae.DecoderBase > 0 {
+		m.vae.DecoderBase = 24
+	}
 	if m.text == nil {
 		return m
 	}
@@ -83,6 +90,8 @@ func smallerWorld(k worldKind, name string) worldKind {
 func smallFilm() filmKind { return smallerFilm(wanT2VSmall(), smallFilmName) }
 
 func smallPair() filmKind { return smallerFilm(wan22I2V(), smallPairName) }
+
+func smallTI2V() filmKind { return smallerFilm(ti2vKind(), smallTI2VName) }
 
 func smallerFilm(k filmKind, name string) filmKind {
 	k.shape = smaller(k.shape, name)

@@ -17,6 +17,7 @@ func faultEntries() []entry {
 		{contract: NewScripted("").Contract(), make: newScriptedOn}, {contract: smallWorld().contract, make: NewSmallWorld},
 		{contract: smallFast().contract, make: NewSmallFast},
 		{contract: smallFilm().contract, make: NewSmallFilm}, {contract: smallPair().contract, make: NewSmallPair},
+		{contract: smallTI2V().contract, make: NewSmallTI2V},
 	}
 }
 
