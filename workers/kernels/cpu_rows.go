@@ -13,6 +13,10 @@ func (c *CPU) apply(f Function, v []float32) {
 		c.level.Sigmoid(v, simd.GELUa, simd.GELUb)
 	case SiLU:
 		c.level.Sigmoid(v, 1, 0)
+	case ExactGELU:
+		for i, x := range v {
+			v[i] = float32(f.Apply(float64(x)))
+		}
 	case Identity:
 	}
 }

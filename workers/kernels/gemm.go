@@ -35,6 +35,8 @@ func (o Gemm) Check() error {
 		return misfit(op, "k %d and n %d must be multiples of %d", k, n, step)
 	case o.A.Type != o.B.Type || !wide(o.A.Type) && o.A.Type != E4M3 || !wide(o.D.Type):
 		return misfit(op, "%v by %v to %v", o.A.Type, o.B.Type, o.D.Type)
+	case o.F == ExactGELU:
+		return misfit(op, "an exact GELU: it is an Activation")
 	case o.A.Type != E4M3 && (!o.ScaleA.Absent() || !o.ScaleB.Absent()):
 		return misfit(op, "scales with %v", o.A.Type)
 	}

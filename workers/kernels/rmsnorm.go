@@ -24,8 +24,8 @@ func (o RMSNorm) Check() error {
 	if err := checkRows(op, columnsMax, o.X, o.Y); err != nil {
 		return err
 	}
-	if !wide(o.X.Type) || !wide(o.Y.Type) {
-		return misfit(op, "%v to %v", o.X.Type, o.Y.Type)
+	if !wide(o.X.Type) || !wide(o.Y.Type) || o.F == ExactGELU {
+		return misfit(op, "%v to %v by function %d", o.X.Type, o.Y.Type, o.F)
 	}
 	return checkVector(op, o.Gain, F32, o.X.Dim(1), true)
 }

@@ -77,7 +77,7 @@ func rowCases(quick bool) []Case {
 	add("gate_residual/ungated", func(s *Side, r rows) kernels.Op {
 		return kernels.GateResidual{X: s.Update(RoundBF16, bf16, 1, r.t, r.d, r.d), Y: s.Normal(bf16, 1, r.t, r.d)}
 	})
-	for _, f := range []kernels.Function{kernels.GELU, kernels.SiLU} {
+	for _, f := range []kernels.Function{kernels.GELU, kernels.SiLU, kernels.ExactGELU} {
 		add(fmt.Sprintf("activation/%d", f), func(s *Side, r rows) kernels.Op {
 			return kernels.Activation{X: s.Strided(bf16, 3, r.t, r.d, r.d+r.pad), Y: s.Out(RoundBF16, bf16, r.d+r.pad, r.t, r.d), F: f}
 		})
@@ -309,6 +309,9 @@ func misfits(s *Side) []kernels.Op {
 		kernels.GateResidual{X: x, Y: m(f32, 4, 64)},
 		kernels.ScaleShift{X: x, S: y, T: m(bf16, 3, 64)},
 		kernels.Activation{X: x, Y: y},
+		kernels.Activation{X: x, Y: y, F: kernels.ExactGELU + 1},
+		kernels.RMSNorm{X: x, Y: y, F: kernels.ExactGELU},
+		kernels.Gemm{A: x, B: m(bf16, 16, 64), D: m(bf16, 4, 16), F: kernels.ExactGELU},
 		kernels.Quantise{X: x, Y: m(e4m3, 4, 64), Scale: m(f32, 3)},
 		kernels.Softmax{X: x, Y: m(f32, 4, 64)},
 		kernels.Embedding{IDs: m(kernels.I32, 3), Table: x, Y: y},

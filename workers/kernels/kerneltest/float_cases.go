@@ -90,7 +90,7 @@ func floatRows(quick bool) []Case {
 	add("scale_shift/by_f32", func(s *Side, r rows) kernels.Op {
 		return kernels.ScaleShift{X: s.Update(RoundF32, f32, 1, r.t, r.d, r.d+r.pad), S: s.Normal(f32, 0.5, r.t, r.d), T: s.Strided(f32, 1, r.t, r.d, r.d+r.pad)}
 	})
-	for _, f := range []kernels.Function{kernels.GELU, kernels.SiLU} {
+	for _, f := range []kernels.Function{kernels.GELU, kernels.SiLU, kernels.ExactGELU} {
 		add(fmt.Sprintf("activation/f32/%d", f), func(s *Side, r rows) kernels.Op {
 			return kernels.Activation{X: s.Strided(f32, 3, r.t, r.d, r.d+r.pad), Y: s.Out(RoundF32, f32, r.d+r.pad, r.t, r.d), F: f}
 		})
