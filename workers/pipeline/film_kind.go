@@ -86,6 +86,16 @@ func wanT2VSmall() filmKind {
 
 func wanT2V() filmKind { return wan21Kind("wan2.1-t2v-14b", "Wan2.1-T2V-14B", wan14B(wanPlain), true) }
 
+// wanI2V is Wan 2.1 that begins with a picture and sees it besides. Its two checkpoints were trained with large and with small pictures.
+func wanI2V() filmKind {
+	dit, clip := wan14B(wanPicture), weights.CLIPViTH()
+	dit.Image = clip.Dim
+	k := wan21Kind("wan2.1-i2v-14b", "Wan2.1-I2V-14B-720P", dit, true)
+	k.shape.folders, k.shape.image = append(k.shape.folders, "Wan2.1-I2V-14B-480P"), &clip
+	k.shift, k.steps = 3, 40
+	return k
+}
+
 func wan22T2V() filmKind {
 	return wan22Kind("wan2.2-t2v-a14b", "Wan2.2-T2V-A14B", wan14B(wanPlain), 12, 0.875, 4, 3)
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"telefuser/workers/contract"
+	"telefuser/workers/models/clip"
 	"telefuser/workers/models/machine"
 	"telefuser/workers/models/wan"
 )
@@ -16,6 +17,7 @@ type filmPipeline struct {
 	modelHost
 	kind   filmKind
 	model  *wan.Film
+	eye    *clip.Encoder // nil where the model reads no picture's features
 	stages *slots[*filmSession]
 	busy   atomic.Bool
 }
@@ -39,6 +41,11 @@ func (p *filmPipeline) Load(ctx context.Context, report func(share float64)) err
 	}
 	read := func(m *machine.Machine, b wan.WorldBackends, w *modelWeights) error {
 		var err error
+		if w.image != nil {
+			if p.eye, err = clip.NewEncoder(b.Encode, w.image, w.clip, m.Activations()); err != nil {
+				return err
+			}
+		}
 		p.model, err = wan.NewFilm(b, w.vae, w.dits, wan.FilmConfig{
 			VAE: w.shape, DiT: w.dit, Boundary: p.kind.boundary, Given: p.kind.given, Chunk: chunkLatents, Settle: p.kind.settle, Type: m.Activations(),
 		})
@@ -110,6 +117,6 @@ func (p *filmPipeline) Close() error {
 		err = p.stages.close()
 		p.stages = nil
 	}
-	p.model = nil
+	p.model, p.eye = nil, nil
 	return errors.Join(err, p.close())
 }

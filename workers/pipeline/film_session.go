@@ -19,7 +19,7 @@ type filmSession struct {
 	width, height    int
 	latents          int // latent frames of the whole video
 	prompt, negative string
-	image            *media.Image
+	given, image     *media.Image // the picture as it came, and of the video's size
 	seed             int64
 	steps            int
 	scales           []float64
@@ -51,7 +51,7 @@ func newFilmSession(p *filmPipeline, req Request) (*filmSession, error) {
 	}
 	if req.Image != nil {
 		resized := media.Resize(*req.Image, req.Width, req.Height)
-		s.image = &resized
+		s.given, s.image = req.Image, &resized
 	}
 	s.request = func(index int) stage.Value { return filmRequests().Of(filmRequest{session: s, index: index}) }
 	s.wish = func(index, frames int, _ steering) stage.Value {
@@ -118,6 +118,15 @@ func (s *filmSession) encode() error {
 	}
 	if err := s.take.Lead(towards.Rows, against.Rows, s.scales); err != nil || s.image == nil {
 		return err
+	}
+	if p.eye != nil {
+		features, err := p.eye.Encode(*s.given)
+		if err != nil {
+			return err
+		}
+		if err := s.take.See(features); err != nil {
+			return err
+		}
 	}
 	return s.take.Picture(coloursOf(s.image.RGB))
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"telefuser/workers/contract"
+	"telefuser/workers/models/clip"
 	"telefuser/workers/models/machine"
 	"telefuser/workers/models/umt5"
 	"telefuser/workers/models/wan"
@@ -118,7 +119,7 @@ func (h *modelHost) close() error {
 
 // modelError translates the models' errors.
 func modelError(err error) error {
-	for _, invalid := range []error{world.ErrConfig, wan.ErrInput, wan.ErrConfig, umt5.ErrText, errWorldState} {
+	for _, invalid := range []error{world.ErrConfig, wan.ErrInput, wan.ErrConfig, umt5.ErrText, clip.ErrPicture, errWorldState} {
 		if errors.Is(err, invalid) {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}

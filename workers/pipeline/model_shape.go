@@ -17,10 +17,11 @@ type modelShape struct {
 	folders, others []string
 	// transformers are the one, or the two of a model that has another one for little noise.
 	transformers []weights.Part
-	// dit, vae and text are the true shapes; text is nil where the transformer has a table of texts.
-	dit  weights.DiTConfig
-	vae  weights.VAEConfig
-	text *weights.UMT5Config
+	// dit, vae, text and image are the true shapes; text is nil where the transformer has a table of texts, image where it reads no picture's features.
+	dit   weights.DiTConfig
+	vae   weights.VAEConfig
+	text  *weights.UMT5Config
+	image *weights.CLIPConfig
 }
 
 // modelWeights are a model's tensors, none of them read yet, but all of them known to be there and of the right shapes.
@@ -33,17 +34,19 @@ type modelWeights struct {
 	text   *weights.Set
 	umt5   weights.UMT5Config
 	pieces umt5.Splitter
+	image  *weights.Set
+	clip   weights.CLIPConfig
 }
 
 // done gives the files back that a model has read for good: all but the text encoder's, whose table of pieces stays where it is.
 func (w *modelWeights) done() error {
 	var all error
-	for _, s := range append([]*weights.Set{w.vae}, w.dits...) {
+	for _, s := range append([]*weights.Set{w.vae, w.image}, w.dits...) {
 		if s != nil {
 			all = errors.Join(all, s.Close())
 		}
 	}
-	w.vae, w.dits = nil, nil
+	w.vae, w.image, w.dits = nil, nil, nil
 	return all
 }
 
@@ -82,6 +85,9 @@ func (m modelShape) random(seed uint64, origin string) *modelWeights {
 	if m.text != nil {
 		w.umt5, w.text, w.pieces = *m.text, weights.Random(seed, m.text.Blueprint()), umt5.Hashes{Pieces: m.text.Vocabulary}
 	}
+	if m.image != nil {
+		w.clip, w.image = *m.image, weights.Random(seed, m.image.Blueprint())
+	}
 	return w
 }
 
@@ -104,6 +110,9 @@ func (m modelShape) read(o Options) (*modelWeights, error) {
 		}
 		w.dit = dit
 	}
+	if err := m.takes(w.dit); err != nil {
+		return w, err
+	}
 	place, err := placeOf(at, weights.PartVAE)
 	if err != nil {
 		return w, err
@@ -114,8 +123,16 @@ func (m modelShape) read(o Options) (*modelWeights, error) {
 	if w.shape.Z != w.dit.Out {
 		return w, fmt.Errorf("%s has latents of %d channels, and the %s makes %d", place.Path, w.shape.Z, m.transformers[0], w.dit.Out)
 	}
-	if w.vae, err = weights.Load(place.Path, w.shape.Blueprint()); err != nil || m.text == nil {
+	if w.vae, err = weights.Load(place.Path, w.shape.Blueprint()); err != nil {
 		return w, err
+	}
+	if m.image != nil {
+		if err := w.readImage(at); err != nil {
+			return w, err
+		}
+	}
+	if m.text == nil {
+		return w, nil
 	}
 	return w, w.readText(at)
 }

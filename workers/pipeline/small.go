@@ -12,6 +12,7 @@ const (
 	smallFilmName  = "small-film"
 	smallPairName  = "small-pair"
 	smallTI2VName  = "small-ti2v"
+	smallSightName = "small-sight"
 )
 
 // smallSeed makes the weights where the options name no other.
@@ -28,6 +29,9 @@ func NewSmallTable(o Options) (Pipeline, error) { return newWorld(smallTable)(se
 
 // NewSmallFilm makes a small Wan 2.1, and NewSmallPair a small Wan 2.2 that begins with a picture: 64 x 32 pixels.
 func NewSmallFilm(o Options) (Pipeline, error) { return newFilm(smallFilm)(seeded(o)) }
+
+// NewSmallSight makes a small Wan 2.1 that begins with a picture and reads its features.
+func NewSmallSight(o Options) (Pipeline, error) { return newFilm(smallSight)(seeded(o)) }
 
 // NewSmallPair is told of above.
 func NewSmallPair(o Options) (Pipeline, error) { return newFilm(smallPair)(seeded(o)) }
@@ -56,6 +60,9 @@ func smaller(m modelShape, name string) modelShape {
 	m.vae.Base, m.vae.Multiples, m.vae.ResBlocks = 16, []int{1, 1, 2, 2}, 1
 	if m.vae.DecoderBase > 0 {
 		m.vae.DecoderBase = 24
+	}
+	if m.image != nil { // heads of 80, as the true one's
+		m.dit.Image, m.image = 160, &weights.CLIPConfig{Dim: 160, Heads: 2, FFN: 128, Layers: 3, Side: 56, Patch: 14, Eps: 1e-5, Joined: true}
 	}
 	if m.text == nil {
 		return m
@@ -92,6 +99,8 @@ func smallFilm() filmKind { return smallerFilm(wanT2VSmall(), smallFilmName) }
 func smallPair() filmKind { return smallerFilm(wan22I2V(), smallPairName) }
 
 func smallTI2V() filmKind { return smallerFilm(ti2vKind(), smallTI2VName) }
+
+func smallSight() filmKind { return smallerFilm(wanI2V(), smallSightName) }
 
 func smallerFilm(k filmKind, name string) filmKind {
 	k.shape = smaller(k.shape, name)

@@ -17,7 +17,7 @@ func table() []entry {
 	return append([]entry{
 		{contract: terrainContract(), make: newTerrainOn},
 		worldEntry(tinyKind), worldEntry(lingbotV2Kind), worldEntry(lingbotFastKind),
-		filmEntry(wanT2VSmall), filmEntry(wanT2V), filmEntry(wan22T2V), filmEntry(wan22I2V), filmEntry(ti2vKind),
+		filmEntry(wanT2VSmall), filmEntry(wanT2V), filmEntry(wanI2V), filmEntry(wan22T2V), filmEntry(wan22I2V), filmEntry(ti2vKind),
 	}, faultEntries()...)
 }
 

@@ -18,6 +18,7 @@ func faultEntries() []entry {
 		{contract: smallFast().contract, make: NewSmallFast},
 		{contract: smallFilm().contract, make: NewSmallFilm}, {contract: smallPair().contract, make: NewSmallPair},
 		{contract: smallTI2V().contract, make: NewSmallTI2V},
+		{contract: smallSight().contract, make: NewSmallSight},
 	}
 }
 

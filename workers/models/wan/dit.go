@@ -25,6 +25,7 @@ type DiT struct {
 	text1, text2             linear
 	time1, time2, timeBlocks linear
 	rays, rays1, rays2       linear
+	sight                    sightProjection
 	blocks                   []block
 	head                     linear
 	headModulation           []float32
@@ -44,6 +45,7 @@ type ditWork struct {
 	scale, shift       []kernels.Tensor // by layer
 	latents, flow      kernels.Tensor   // tokens of a step, f32
 	text               textWork
+	sight              sightWork
 }
 
 // textWork is the work space for a text.
@@ -80,6 +82,9 @@ func ReadDiT(b kernels.Backend, w *weights.Set, c weights.DiTConfig, act kernels
 	if m.raysWidth > 0 {
 		m.rays = l.linear(d, m.raysWidth, "patch_embedding_wancamctrl")
 		m.rays1, m.rays2 = l.linear(d, d, "c2ws_hidden_states_layer1"), l.linear(d, d, "c2ws_hidden_states_layer2")
+	}
+	if c.Image > 0 {
+		m.sight = l.sightProjection(c.Image, d)
 	}
 	for i := range c.Layers {
 		m.blocks = append(m.blocks, l.block(layerName("blocks", i), c))
@@ -189,7 +194,14 @@ func (m *DiT) lay() error {
 	}
 	w.latents, w.flow = take(kernels.F32, n, c.Out*patch*patch), take(kernels.F32, n, c.Out*patch*patch)
 	w.text = textWork{features: take(m.act, c.TextLen, c.TextDim), hidden: take(m.act, c.TextLen, c.Dim), context: take(m.act, c.TextLen, c.Dim), raw: take(m.act, c.TextLen, c.Dim)}
-	m.still, m.zero = take(kernels.F32, max(n, c.TextLen), kernels.HeadDim/2, 2), take(kernels.I32, 4)
+	still := max(n, c.TextLen)
+	if c.Image > 0 {
+		still = max(still, pictureTokensMax)
+		w.sight = sightWork{features: take(kernels.F32, pictureTokensMax, c.Image), wide: take(kernels.F32, pictureTokensMax, c.Dim),
+			normed: take(m.act, pictureTokensMax, c.Image), hidden: take(m.act, pictureTokensMax, c.Image),
+			context: take(m.act, pictureTokensMax, c.Dim), raw: take(m.act, pictureTokensMax, c.Dim)}
+	}
+	m.still, m.zero = take(kernels.F32, still, kernels.HeadDim/2, 2), take(kernels.I32, 4)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type block struct {
 	// modulation is the block's own part of shift, scale and gate, [6 * dim], on the host.
 	modulation []float32
 	camera     *cameraBlock
+	sight      *sightBlock // nil where no picture's features are read
 }
 
 // cameraBlock turns the camera's tokens into a scale and a shift of the block.
@@ -43,6 +44,9 @@ func (l *loader) block(name string, c weights.DiTConfig) block {
 			layer1: l.linear(d, d, name+".cam_injector_layer1"), layer2: l.linear(d, d, name+".cam_injector_layer2"),
 			scale: l.linear(d, d, name+".cam_scale_layer"), shift: l.linear(d, d, name+".cam_shift_layer"),
 		}
+	}
+	if c.Image > 0 {
+		b.sight = l.sightBlock(name, d)
 	}
 	return b
 }
@@ -85,6 +89,9 @@ func (b *block) run(s *step, layer int) {
 	s.run(kernels.Gemm{A: w.a, B: b.crossQ.w, Bias: b.crossQ.b, D: w.q})
 	s.dit.normOnly(&s.runner, w.q, b.crossNormQ, w.q)
 	s.run(kernels.Attention{Q: w.q, K: s.text.layers[layer].k, V: s.text.layers[layer].v, O: w.a, Keys: c.TextLen, Scale: attentionScale(), ValueScale: 1})
+	if b.sight != nil {
+		b.see(s, layer)
+	}
 	s.run(kernels.Gemm{A: w.a, B: b.crossOut.w, Bias: b.crossOut.b, Residual: w.x, D: w.x})
 	s.modulate(part(scaleFFN), part(shiftFFN))
 	s.run(kernels.Gemm{A: w.a, B: b.up.w, Bias: b.up.b, F: kernels.GELU, D: w.wide})

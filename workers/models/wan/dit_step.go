@@ -145,6 +145,7 @@ type step struct {
 	dit   *DiT
 	cache *Cache
 	text  *Text
+	sight *Sight // nil where the model reads none
 	times *Times
 	at    int // which of the times
 	given given
@@ -162,6 +163,8 @@ func (s *step) rotate(x, weight, y kernels.Tensor, ring bool) {
 }
 
 // Step predicts the flow of the present chunk at one of the times and computes out = base + gate * flow.
+//
+// It is for models that read no picture's features.
 //
 //	latents, base, out [tokens, 4 * Z] f32, tokens as CutPatches makes them; base and out may be latents   gate [4 * Z] f32
 func (m *DiT) Step(cache *Cache, text *Text, times *Times, at int, latents, gate, base, out kernels.Tensor) error {
@@ -198,6 +201,10 @@ func (m *DiT) Keep(cache *Cache, text *Text, times *Times, at int, latents kerne
 
 // through embeds the latents and runs the blocks.
 func (m *DiT) through(s *step, latents kernels.Tensor) {
+	if reads := m.cfg.Image > 0; s.err == nil && reads != (s.sight != nil) {
+		s.err = fmt.Errorf("%w: the model reads a picture's features: %t", ErrInput, reads)
+		return
+	}
 	m.embed(s, latents)
 	for i := range m.blocks {
 		m.blocks[i].run(s, i)

@@ -38,7 +38,8 @@ func NewFilm(b WorldBackends, vae *weights.Set, dits []*weights.Set, c FilmConfi
 	if err := errorsFirst(checkVAE(c.VAE), checkDiT(c.DiT)); err != nil {
 		return nil, err
 	}
-	if c.Given && c.DiT.In != c.DiT.Out || c.DiT.Control != weights.NoControl || c.DiT.Out != c.VAE.Z || c.DiT.Local > 0 || len(dits) < 1 || len(dits) > 2 || c.Chunk < 1 || c.Settle < 1 {
+	if c.Given && c.DiT.In != c.DiT.Out || c.DiT.Image > 0 && c.DiT.In == c.DiT.Out || c.DiT.Control != weights.NoControl || c.DiT.Out != c.VAE.Z || c.DiT.Local > 0 ||
+		len(dits) < 1 || len(dits) > 2 || c.Chunk < 1 || c.Settle < 1 {
 		return nil, fmt.Errorf("%w: no model of whole videos", ErrConfig)
 	}
 	f := &Film{cfg: c}
@@ -80,6 +81,7 @@ type Take struct {
 	condition              []float32
 	known                  []float32 // tokens of the first latent frame, where it is given
 	guides                 []Guide
+	sights                 []*Sight // one for each transformer that reads a picture's features
 }
 
 // Begin lays the model out for a video of so many latent frames and pixels. The video before must be done with.
@@ -208,7 +210,7 @@ func (t *Take) Walk(ctx context.Context, s Solver, noise Noise, moved func(share
 			return nil, err
 		}
 		known := given{len(t.known) / (m.cfg.Out * patch * patch), len(times)}
-		walkers = append(walkers, walker{dit: m, cache: t.cache, times: made, guide: t.guides[i], given: known, between: m.between(ctx, layer)})
+		walkers = append(walkers, walker{dit: m, cache: t.cache, times: made, guide: t.guide(i), given: known, between: m.between(ctx, layer)})
 	}
 	which := func(step int) int {
 		if len(walkers) > 1 && times[step] < f.cfg.Boundary*timesPerSigma {

@@ -11,7 +11,9 @@ import (
 type Guide struct {
 	// Text leads; Against, where it is not nil, leads away, by Scale: flow = away + Scale * (towards - away).
 	Text, Against *Text
-	Scale         float64
+	// Sight is there beside both where the model reads a picture's features.
+	Sight *Sight
+	Scale float64
 }
 
 // passes is how often the network works in a step.
@@ -105,7 +107,7 @@ func (w walker) flow(step int, latents []float32) ([]float32, error) {
 // towards is what the network predicts with a text.
 func (w walker) towards(text *Text, at int) ([]float32, error) {
 	m := w.dit
-	s := &step{runner: runner{backend: m.backend}, dit: m, cache: w.cache, text: text, times: w.times, at: at, given: w.given, between: w.between}
+	s := &step{runner: runner{backend: m.backend}, dit: m, cache: w.cache, text: text, sight: w.guide.Sight, times: w.times, at: at, given: w.given, between: w.between}
 	if err := s.predict(m.work.latents, kernels.Tensor{}, kernels.Tensor{}, m.work.flow); err != nil {
 		return nil, err
 	}

@@ -31,7 +31,9 @@ type publicLingBot struct {
 // publicFilm is the plain transformer over a whole video of latents, with a condition where it reads one. The first latent frames that are known stand at time 0.
 type publicFilm struct {
 	Frames, Height, Width, Given, Known int
-	Time                                float64
+	// Tokens are those of a picture's features, 0 where the model reads none.
+	Tokens int
+	Time   float64
 }
 
 // features are those of a text, zeros behind what counts.
@@ -63,9 +65,10 @@ func (p *publicRun) flow(s *step, latents kernels.Tensor) []float32 {
 }
 
 // blocks writes the tokens before and behind each block and the flow of one pass.
-func (p *publicRun) blocks(part string, m *DiT, text *Text, condition, rays []float32, time float64, known int) {
+func (p *publicRun) blocks(part string, m *DiT, text *Text, sight *Sight, condition, rays []float32, time float64, known int) {
 	p.t.Helper()
 	s, latents := p.begin(m, text, condition, rays, time, known)
+	s.sight = sight
 	dump := func(at int) {
 		p.ok(s.err)
 		x, err := read(p.b, m.work.x)
@@ -88,7 +91,12 @@ func (p *publicRun) film(part string, f *publicFilm) {
 	p.ok(err)
 	text, err := m.NewText(p.features(c, f.Given))
 	p.ok(err)
-	p.blocks(part, m, text, p.input("given", 1, m.tokens*m.condition*patch*patch), nil, f.Time, f.Known*m.rows*m.columns)
+	var sight *Sight
+	if f.Tokens > 0 {
+		sight, err = m.NewSight(p.input("picture", 1, f.Tokens*c.Image))
+		p.ok(err)
+	}
+	p.blocks(part, m, text, sight, p.input("given", 1, m.tokens*m.condition*patch*patch), nil, f.Time, f.Known*m.rows*m.columns)
 }
 
 func (p *publicRun) lingbot() {
@@ -118,7 +126,7 @@ func (p *publicRun) lingbot() {
 		rays, err := world.Rays(world.Relatives(s.From, s.Poses, 0, l.Scale), world.DefaultIntrinsics(l.Width, l.Height), l.Width, l.Height)
 		p.ok(err)
 		if i == 0 && l.Blocks {
-			p.blocks("lingbot", m.dit, text, condition, rays, l.Time, 0)
+			p.blocks("lingbot", m.dit, text, nil, condition, rays, l.Time, 0)
 		}
 		latents, err := m.Denoise(p.t.Context(), video, text, condition, s, SeededNoise(int64(p.Seed), int64(i)))
 		p.ok(err)

@@ -23,6 +23,8 @@ type publicPlan struct {
 	LingBot *publicLingBot `json:"lingbot"`
 	Film    *publicFilm    `json:"film"`
 	TI2V    *publicFilm    `json:"ti2v"`
+	Sight   *publicFilm    `json:"sight"`
+	Clip    *publicClip    `json:"clip"`
 	VAE     *publicVAE     `json:"vae"`
 	VAE22   *publicVAE     `json:"vae22"`
 	Text    *publicText    `json:"text"`
@@ -67,6 +69,7 @@ func publicParts(t *testing.T, dir string) {
 	}{
 		"lingbot": {p.LingBot != nil, p.lingbot}, "text": {p.Text != nil, p.text}, "solver": {p.Solver != nil, p.solver},
 		"film": {p.Film != nil, func() { p.film("film", p.Film) }}, "ti2v": {p.TI2V != nil, func() { p.film("ti2v", p.TI2V) }},
+		"sight": {p.Sight != nil, func() { p.film("sight", p.Sight) }}, "clip": {p.Clip != nil, p.pictures},
 		"vae": {p.VAE != nil, func() { p.vae("vae", p.VAE) }}, "vae22": {p.VAE22 != nil, func() { p.vae("vae22", p.VAE22) }},
 	} {
 		if !part.asked {

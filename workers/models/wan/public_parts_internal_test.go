@@ -4,12 +4,17 @@ import (
 	"fmt"
 	"math"
 
+	"telefuser/workers/media"
+	"telefuser/workers/models/clip"
 	"telefuser/workers/models/umt5"
 	"telefuser/workers/models/weights"
 )
 
 // publicVAE is a clip of some chunks of latent frames, there and back.
 type publicVAE struct{ Width, Height, Chunk, Chunks int }
+
+// publicClip are pictures of so many columns and rows.
+type publicClip struct{ Pictures [][2]int }
 
 // publicText are token ids, text by text.
 type publicText struct{ IDs [][]int32 }
@@ -90,5 +95,26 @@ func (p *publicRun) text() {
 		v, err := e.Encode(umt5.Tokens{IDs: ids, Length: len(ids)})
 		p.ok(err)
 		p.put(fmt.Sprintf("text/%d", i), v)
+	}
+}
+
+// pictures encodes pictures whose bytes stand in a formula.
+func (p *publicRun) pictures() {
+	c, err := p.config("clip").CLIP()
+	p.ok(err)
+	e, err := clip.NewEncoder(p.b, p.weights("clip", c.Blueprint()), c, p.act)
+	p.ok(err)
+	for i, size := range p.Clip.Pictures {
+		img := media.Image{Width: size[0], Height: size[1]}
+		for y := range img.Height {
+			for x := range img.Width {
+				for channel := range 3 {
+					img.RGB = append(img.RGB, byte(7*x+13*y+31*channel+x*y/9))
+				}
+			}
+		}
+		v, err := e.Encode(img)
+		p.ok(err)
+		p.put(fmt.Sprintf("clip/%d", i), v)
 	}
 }

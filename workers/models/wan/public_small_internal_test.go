@@ -18,6 +18,8 @@ func publicSmall() (publicPlan, map[string]string) {
 				Quiet: 0.1, Blocks: true, Given: 3, Keys: []string{"w"}},
 			Film:   &publicFilm{Frames: 2, Height: 4, Width: 8, Given: 3, Time: 500},
 			TI2V:   &publicFilm{Frames: 2, Height: 4, Width: 8, Given: 3, Known: 1, Time: 500},
+			Sight:  &publicFilm{Frames: 2, Height: 4, Width: 8, Given: 3, Tokens: 5, Time: 500},
+			Clip:   &publicClip{Pictures: [][2]int{{8, 6}}},
 			VAE:    &publicVAE{Width: 64, Height: 32, Chunk: 1, Chunks: 2},
 			VAE22:  &publicVAE{Width: 64, Height: 32, Chunk: 1, Chunks: 2},
 			Text:   &publicText{IDs: [][]int32{{1, 2, 3}}},
@@ -31,6 +33,9 @@ func publicSmall() (publicPlan, map[string]string) {
 			"vae":   `{"base_dim": 8, "dim_mult": [1, 2, 2, 2], "z_dim": 16}`,
 			"vae22": `{"base_dim": 8, "decoder_base_dim": 16, "z_dim": 48, "is_residual": true, "patch_size": 2, "in_channels": 12, "out_channels": 12}`,
 			"text":  `{"vocab_size": 8, "d_model": 16, "d_kv": 16, "d_ff": 16, "num_layers": 1, "num_heads": 1, "feed_forward_proj": "gated-gelu"}`,
+			"sight": `{"in_channels": 36, "out_channels": 16, "attention_head_dim": 128, "num_attention_heads": 2, "ffn_dim": 64, "freq_dim": 16, "text_dim": 16, "text_len": 4,
+				"num_layers": 1, "image_dim": 16}`,
+			"clip": `{"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 8, "patch_size": 4}`,
 		}
 }
 
@@ -56,6 +61,7 @@ func TestPublicSmall(t *testing.T) {
 		"film/x.0": tokens * dim, "film/x.1": tokens * dim, "film/flow": tokens * 64,
 		"ti2v/x.0": tokens * dim, "ti2v/x.1": tokens * dim, "ti2v/flow": tokens * 192,
 		"vae22/latents.0": 2 * 4 * 48, "vae22/latents.1": 2 * 4 * 48, "vae22/frames.0": 64 * 32 * 3, "vae22/frames.1": 4 * 64 * 32 * 3,
+		"sight/x.0": tokens * 2 * dim, "sight/x.1": tokens * 2 * dim, "sight/flow": tokens * 64, "clip/0": 5 * 16,
 		"vae/latents.0": 4 * 8 * 16, "vae/latents.1": 4 * 8 * 16, "vae/frames.0": 64 * 32 * 3, "vae/frames.1": 4 * 64 * 32 * 3,
 		"text/0": 3 * 16, "solver/latents": 4 * 8, "solver/times": 4,
 	} {
@@ -89,6 +95,12 @@ func publicNames(t *testing.T, part, path string) []byte {
 	switch part {
 	case "vae", "vae22":
 		v, err := c.VAE()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = v.Blueprint()
+	case "clip":
+		v, err := c.CLIP()
 		if err != nil {
 			t.Fatal(err)
 		}

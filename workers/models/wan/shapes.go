@@ -52,10 +52,10 @@ func checkDiT(c weights.DiTConfig) error {
 		return fmt.Errorf("%w: %d heads share %d channels; heads are of %d", ErrConfig, c.Heads, c.Dim, kernels.HeadDim)
 	case c.Patch != [3]int{1, patch, patch} || c.Out%4 != 0 || c.In != c.Out && c.In != 2*c.Out+maskChannels:
 		return fmt.Errorf("%w: %d channels in and %d out by patches of %v", ErrConfig, c.In, c.Out, c.Patch)
-	case !multiple(c.FFN) || !multiple(c.TextDim) || !multiple(c.Freq):
-		return fmt.Errorf("%w: widths %d, %d and %d are no multiples of %d", ErrConfig, c.FFN, c.TextDim, c.Freq, modelStep)
-	case c.Image > 0 || c.Control == weights.Action:
-		return fmt.Errorf("%w: a picture's features in cross-attention and one-hot actions are not known yet", ErrConfig)
+	case !multiple(c.FFN) || !multiple(c.TextDim) || !multiple(c.Freq) || c.Image != 0 && !multiple(c.Image):
+		return fmt.Errorf("%w: widths %d, %d, %d and %d are no multiples of %d", ErrConfig, c.FFN, c.TextDim, c.Freq, c.Image, modelStep)
+	case c.Control == weights.Action:
+		return fmt.Errorf("%w: one-hot actions are not known yet", ErrConfig)
 	}
 	return nil
 }

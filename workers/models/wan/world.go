@@ -60,7 +60,7 @@ func NewWorld(b WorldBackends, vae, dit *weights.Set, c WorldConfig) (*World, er
 		return nil, err
 	}
 	stride := Stride(c.VAE)
-	if c.DiT.Control != weights.Camera || c.DiT.In == c.DiT.Out || stride != weights.PixelFold || c.Width%(stride*patch) != 0 || c.Height%(stride*patch) != 0 ||
+	if c.DiT.Control != weights.Camera || c.DiT.Image > 0 || c.DiT.In == c.DiT.Out || stride != weights.PixelFold || c.Width%(stride*patch) != 0 || c.Height%(stride*patch) != 0 ||
 		c.Settle < 0 || c.DiT.Out != c.VAE.Z {
 		return nil, fmt.Errorf("%w: no world model of %dx%d", ErrConfig, c.Width, c.Height)
 	}

@@ -21,6 +21,8 @@ type Blueprint struct {
 	Rename func(name string) string
 	// Spare are names in files under which a tensor may lie that lies under another one too.
 	Spare []string
+	// Others are beginnings of names in files of what the model does not read: the rest of a larger network.
+	Others []string
 }
 
 // Bytes is the size of all parameters, with so many bytes an element.

@@ -23,6 +23,8 @@ const (
 	originalText             = "models_t5_umt5-xxl-enc-bf16"
 	originalHigh, originalLo = "high_noise_model", "low_noise_model"
 	originalTokenizer        = "google/umt5-xxl"
+	originalImage            = "models_clip_open-clip-xlm-roberta-large-vit-huge-14"
+	convertedImage           = "image_encoder"
 	lingbotDiT               = "transformers"
 	diffusersIndex           = "model_index.json"
 )
@@ -55,7 +57,28 @@ func Find(dir string) (Folder, error) {
 	f.add(PartVAE, "vae", originalVAE+fileSuffix, laterVAE+fileSuffix, originalVAE+".pth", laterVAE+".pth")
 	f.add(PartText, "text_encoder", originalText+fileSuffix, originalText+".pth")
 	f.add(PartTokenizer, "tokenizer", originalTokenizer)
+	if sought := []string{convertedImage, originalImage + fileSuffix, originalImage + ".pth"}; f.sees() || slices.ContainsFunc(sought, f.has) {
+		f.add(PartImage, sought...)
+	}
 	return f, nil
+}
+
+// sees says that the folder's first transformer reads a picture's features. One that cannot be read does not: what is wrong with it is said elsewhere.
+func (f *Folder) sees() bool {
+	p := f.Places[0]
+	if p.Path == "" {
+		return false
+	}
+	d, err := p.DiT()
+	if err != nil {
+		return false
+	}
+	c, err := Open(p.Path)
+	if err != nil {
+		return false
+	}
+	d = d.Observe(c)
+	return c.Close() == nil && d.Image > 0
 }
 
 // Place is where a part lies; false if the model has no such part.

@@ -50,6 +50,7 @@ func TestPublishedModelsHaveTheirNumberOfParameters(t *testing.T) {
 		"Wan 2.2 TI2V 5B":    {both.Blueprint(), 4.9998},
 		"Wan 2.2 VAE":        {weights.Wan22VAE().Blueprint(), 0.70469},
 		"UMT5-XXL's encoder": {weights.UMT5XXL().Blueprint(), 5.681},
+		"CLIP ViT-H/14":      {weights.CLIPViTH().Blueprint(), 0.63077},
 	} {
 		if got := float64(c.b.Bytes(1)) / 1e9; got < c.want*0.998 || got > c.want*1.002 {
 			t.Errorf("%s: %.5f billion parameters, want %g", name, got, c.want)
@@ -79,6 +80,7 @@ func tables() map[string]struct {
 		"vae":        {weights.Wan21VAE().Blueprint(), vaeTable()},
 		"vae of 2.2": {weights.Wan22VAE().Blueprint(), vae22Table()},
 		"umt5":       {weights.UMT5Config{Vocabulary: 8, Dim: 8, Heads: 1, HeadDim: 8, FFN: 8, Layers: 2, Buckets: 4}.Blueprint(), umt5Table()},
+		"clip":       {weights.CLIPConfig{Dim: 16, Heads: 1, FFN: 16, Layers: 2, Side: 4, Patch: 2}.Blueprint(), clipTable()},
 	}
 }
 

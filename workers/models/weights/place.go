@@ -17,6 +17,7 @@ const (
 	PartVAE       Part = "VAE"
 	PartText      Part = "text encoder"
 	PartTokenizer Part = "tokenizer"
+	PartImage     Part = "image encoder"
 )
 
 // Place is where a part of a model lies.
@@ -74,6 +75,18 @@ func (p Place) Text() (UMT5Config, error) {
 	return c.UMT5()
 }
 
+// CLIP is the shape of an image encoder, before its tensors were looked at. The original file has none beside it: it is ViT-H/14's.
+func (p Place) CLIP() (CLIPConfig, error) {
+	if p.Config == "" {
+		return CLIPViTH(), nil
+	}
+	c, err := p.config()
+	if err != nil {
+		return CLIPConfig{}, err
+	}
+	return c.CLIP()
+}
+
 // config reads the part of the file that describes the place.
 func (p Place) config() (Config, error) {
 	if p.Config == "" {
@@ -104,6 +117,12 @@ func (p Place) Blueprint(c *Checkpoint) (Blueprint, error) {
 			return Blueprint{}, err
 		}
 		return u.Blueprint(), nil
+	case PartImage:
+		v, err := p.CLIP()
+		if err != nil {
+			return Blueprint{}, err
+		}
+		return v.Observe(c).Blueprint(), nil
 	case PartTokenizer:
 		return Blueprint{}, fmt.Errorf("%w: a tokenizer has none", ErrUnknown)
 	default:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"telefuser/workers/kernels"
 )
@@ -63,7 +64,7 @@ func (c *Checkpoint) compare(b Blueprint) (*Set, Report) {
 		p, wanted := s.byName[own]
 		_, twice := s.stored[own]
 		switch {
-		case twice && slices.Contains(b.Spare, name):
+		case twice && slices.Contains(b.Spare, name), !wanted && b.other(name):
 			continue
 		case !wanted || twice:
 			r.Surplus = append(r.Surplus, name)
@@ -84,6 +85,11 @@ func (c *Checkpoint) compare(b Blueprint) (*Set, Report) {
 		}
 	}
 	return s, r
+}
+
+// other says that a tensor is of a network that the model does not read.
+func (b Blueprint) other(name string) bool {
+	return slices.ContainsFunc(b.Others, func(o string) bool { return strings.HasPrefix(name, o) })
 }
 
 func byName(b Blueprint) map[string]Parameter {

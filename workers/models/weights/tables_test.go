@@ -148,3 +148,28 @@ func umt5Table() map[string]string {
 	}
 	return m
 }
+
+// clipTable has two layers of an image encoder.
+func clipTable() map[string]string {
+	m := map[string]string{
+		"vision_model.embeddings.class_embedding": "visual.cls_embedding", "vision_model.embeddings.position_embedding.weight": "visual.pos_embedding",
+		"vision_model.embeddings.patch_embedding.weight": "visual.patch_embedding.weight",
+	}
+	both := func(theirs, ours string) {
+		m["vision_model."+theirs+".weight"], m["vision_model."+theirs+".bias"] = "visual."+ours+".weight", "visual."+ours+".bias"
+	}
+	both("pre_layrnorm", "pre_norm")
+	both("post_layernorm", "post_norm")
+	for i := range 2 {
+		theirs, ours := fmt.Sprintf("encoder.layers.%d.", i), fmt.Sprintf("transformer.%d.", i)
+		both(theirs+"self_attn.q_proj", ours+"attn.q")
+		both(theirs+"self_attn.k_proj", ours+"attn.k")
+		both(theirs+"self_attn.v_proj", ours+"attn.v")
+		both(theirs+"self_attn.out_proj", ours+"attn.proj")
+		both(theirs+"layer_norm1", ours+"norm1")
+		both(theirs+"layer_norm2", ours+"norm2")
+		both(theirs+"mlp.fc1", ours+"mlp.0")
+		both(theirs+"mlp.fc2", ours+"mlp.2")
+	}
+	return m
+}

@@ -1,14 +1,17 @@
 """Holds our networks to public implementations of the same ones, which are installed or lie beside; none is part of this repository.
 
-    python public.py plan SIZE DIR           asks for a check: SIZE is small, with weights in files; or true, with weights from a seed; or whole,
-                                             which is a video of the true size beside a transformer that begins with a picture
+    python public.py plan SIZE DIR [PART ...]
+                                             asks for a check, or for parts of one: SIZE is small, with weights in files; or true, with weights from a
+                                             seed; or whole, which is a video of the true size beside a transformer that begins with a picture; or golden or
+                                             golden-sight, of which golden files are made
     TELEFUSER_PUBLIC=DIR go test ./workers/models/wan -run TestPublic
     python public.py check DIR [PART ...]    makes the same with the public implementations in float32, prints a table, and ends with 1
                                              where a figure misses what is asked for
     python public.py golden DIR OUT          writes what the public implementations make of the plan "golden" to OUT/golden_ti2v.safetensors, after
-                                             TestPublic has said what the names are here; TestTI2VAgreesWithPublicNetworks reads it
+                                             TestPublic has said what the names are here; TestTI2VAgreesWithPublicNetworks reads it. Of "golden-sight",
+                                             OUT/golden.safetensors, which TestSightAgreesWithPublic reads beside the plan and its parts' json files
 
-It needs torch, numpy, einops, scipy, `diffusers` (WanTransformer3DModel, AutoencoderKLWan), `transformers` (UMT5EncoderModel), and the sources of
+It needs torch, numpy, einops, scipy, `diffusers` (WanTransformer3DModel, AutoencoderKLWan), `transformers` (UMT5EncoderModel, CLIPVisionModel), and the sources of
 the causal, camera-controlled transformer and of its schedule: PUBLIC_LINGBOT names a checkout of github.com/Tele-AI/TeleFuser, PUBLIC_WAN one of
 github.com/Wan-Video/Wan2.2. Of both, single files are read.
 """
@@ -209,6 +212,13 @@ def vae(c, real=True):
     return empty(lambda: AutoencoderKLWan.from_config(c), real)
 
 
+def clip(c, real=True):
+    from transformers import CLIPVisionConfig, CLIPVisionModel
+    model = empty(lambda: CLIPVisionModel(CLIPVisionConfig(**{k: v for k, v in c.items() if k != 'architectures'})), real)
+    model.embeddings.position_ids = torch.arange(model.embeddings.num_positions, device=DEVICE)[None]
+    return model
+
+
 def text(c, real=True):
     from transformers import UMT5Config, UMT5EncoderModel
     model = empty(lambda: UMT5EncoderModel(UMT5Config(**c)), real)
@@ -226,8 +236,12 @@ SIZES = {
         lingbot=dict(in_dim=36, dim=256, ffn_dim=512, freq_dim=64, text_dim=64, text_len=16, num_heads=2, num_layers=3, out_dim=16),
         film=dict(in_channels=36, out_channels=16, num_attention_heads=2, attention_head_dim=128, ffn_dim=512, freq_dim=64, text_dim=64, num_layers=3),
         ti2v=dict(in_channels=48, out_channels=48, num_attention_heads=2, attention_head_dim=128, ffn_dim=512, freq_dim=64, text_dim=64, num_layers=3),
+        sight=dict(in_channels=36, out_channels=16, num_attention_heads=2, attention_head_dim=128, ffn_dim=512, freq_dim=64, text_dim=64, num_layers=3,
+                   image_dim=160, added_kv_proj_dim=256),
+        clip=dict(hidden_size=160, intermediate_size=192, num_hidden_layers=4, num_attention_heads=2, image_size=56, patch_size=14),
         vae=dict(base_dim=16, z_dim=16), vae22=dict(base_dim=16, decoder_base_dim=24, **RESIDUAL), text=dict(vocab_size=300, d_model=64, d_kv=32, d_ff=96, num_layers=3, num_heads=2),
-        plan=dict(lingbot=dict(width=128, height=64, chunk=4, chunks=4, local=10, sink=2, given=10, blocks=True),
+        plan=dict(sight=dict(frames=3, height=8, width=16, given=10, tokens=17), clip=dict(pictures=[[70, 40], [30, 99]]),
+                  lingbot=dict(width=128, height=64, chunk=4, chunks=4, local=10, sink=2, given=10, blocks=True),
                   film=dict(frames=3, height=8, width=16, given=10), vae=dict(width=64, height=64, chunk=3, chunks=3),
                   ti2v=dict(frames=3, height=6, width=4, given=10, known=1), vae22=dict(width=96, height=64, chunk=2, chunks=3), lengths=[40, 1, 17])),
 }
@@ -235,13 +249,21 @@ SIZES['true'] = dict(
     lingbot=dict(SIZES['small']['lingbot'], dim=5120, ffn_dim=13824, freq_dim=256, text_dim=4096, text_len=512, num_heads=40, num_layers=40),
     film=dict(SIZES['small']['film'], in_channels=16, num_attention_heads=40, ffn_dim=13824, freq_dim=256, text_dim=4096, num_layers=40),
     ti2v=dict(SIZES['small']['ti2v'], num_attention_heads=24, ffn_dim=14336, freq_dim=256, text_dim=4096, num_layers=30),
+    sight=dict(SIZES['small']['sight'], num_attention_heads=40, ffn_dim=13824, freq_dim=256, text_dim=4096, num_layers=40, image_dim=1280, added_kv_proj_dim=5120),
+    clip=dict(hidden_size=1280, intermediate_size=5120, num_hidden_layers=32, num_attention_heads=16, image_size=224, patch_size=14),
     vae=dict(base_dim=96, z_dim=16), vae22=dict(base_dim=160, decoder_base_dim=256, **RESIDUAL), text=dict(vocab_size=256384, d_model=4096, d_kv=64, d_ff=10240, num_layers=24, num_heads=64),
-    plan=dict(lingbot=dict(width=384, height=256, chunk=4, chunks=3, local=10, sink=2, given=77, blocks=True),
+    plan=dict(sight=dict(frames=4, height=32, width=48, given=77, tokens=257), clip=dict(pictures=[[832, 480], [300, 500]]),
+              lingbot=dict(width=384, height=256, chunk=4, chunks=3, local=10, sink=2, given=77, blocks=True),
               film=dict(frames=4, height=32, width=48, given=77), vae=dict(width=832, height=480, chunk=2, chunks=2),
               ti2v=dict(frames=4, height=44, width=80, given=77, known=1), vae22=dict(width=1280, height=704, chunk=2, chunks=2), lengths=[512, 77]))
 SIZES['whole'] = dict(
     SIZES['true'], film=dict(SIZES['true']['film'], in_channels=36),
     plan=dict(SIZES['true']['plan'], lingbot=dict(width=832, height=480, chunk=4, chunks=3, local=18, sink=6, given=77)))
+for part in ('sight', 'clip'):
+    del SIZES['whole'][part], SIZES['whole']['plan'][part]
+SIZES['golden-sight'] = dict(
+    sight=dict(SIZES['small']['sight'], ffn_dim=64, freq_dim=32, text_dim=16, num_layers=2), clip=dict(SIZES['small']['clip'], num_hidden_layers=3),
+    plan=dict(sight=dict(frames=2, height=4, width=8, given=5, tokens=17), clip=dict(pictures=[[70, 40], [30, 99]])))
 SIZES['golden'] = dict(
     ti2v=dict(SIZES['small']['ti2v'], num_layers=2), vae22=dict(SIZES['small']['vae22'], base_dim=8, decoder_base_dim=16),
     plan=dict(ti2v=dict(frames=3, height=4, width=6, given=5, known=1), vae22=dict(width=96, height=64, chunk=2, chunks=2)))
@@ -251,24 +273,34 @@ def ti2v(c, real=True):
     return film(c, real)
 
 
+def sight(c, real=True):
+    return film(c, real)
+
+
 def vae22(c, real=True):
     return vae(c, real)
 
 
-def plan(size, folder):
+def plan(size, folder, parts):
     s = SIZES[size]
-    small = size in ('small', 'golden')
+    if parts:
+        s = {part: s[part] for part in parts + ['vae'] * ('lingbot' in parts)}
+        s['plan'] = {part: v for part, v in SIZES[size]['plan'].items() if part in parts or part == 'lengths'}
+    small = size in ('small', 'golden', 'golden-sight')
     p = dict(seed=21, bf16=not small, gpu=not small, **{k: dict(v) for k, v in s['plan'].items() if k != 'lengths'})
-    for part, more in dict(lingbot=dict(shift=10, steps=[0, 250, 500, 750], time=873, scale=3, quiet=0.1, keys=['w', 'wl', 'dj', 'ia']), film=dict(time=612), ti2v=dict(time=612)).items():
+    for part, more in dict(lingbot=dict(shift=10, steps=[0, 250, 500, 750], time=873, scale=3, quiet=0.1, keys=['w', 'wl', 'dj', 'ia']),
+                           **{part: dict(time=612) for part in ('film', 'ti2v', 'sight')}).items():
         if part in p:
             p[part].update(more)
-    if 'text' in s:
+    if 'text' in s and not parts:
         p['solver'] = dict(shift=5, steps=20, n=64)
+    if 'text' in s:
         p['text'] = dict(ids=[[(i * i * 7919 + 13 * n) % s['text']['vocab_size'] for i in range(n)] for n in s['plan']['lengths']])
     from diffusers import AutoencoderKLWan, WanTransformer3DModel
     transformer = lambda c: meta_config(WanTransformer3DModel, dict(c, cross_attn_norm=True, qk_norm='rms_norm_across_heads'))
     made = dict(
-        lingbot=lambda c: dict(c, _class_name='WanModelFast', model_type='i2v', eps=1e-6), film=transformer, ti2v=transformer,
+        lingbot=lambda c: dict(c, _class_name='WanModelFast', model_type='i2v', eps=1e-6), film=transformer, ti2v=transformer, sight=transformer,
+        clip=lambda c: dict(c, architectures=['CLIPVisionModel'], hidden_act='gelu', layer_norm_eps=1e-5, num_channels=3),
         vae=lambda c: meta_config(AutoencoderKLWan, c), vae22=lambda c: meta_config(AutoencoderKLWan, c),
         text=lambda c: dict(c, feed_forward_proj='gated-gelu', relative_attention_num_buckets=32, relative_attention_max_distance=128, layer_norm_epsilon=1e-6))
     for part in made:
@@ -365,7 +397,8 @@ def film_run(k, part):
         x = torch.cat([x, grid(k.input('given', 1, p['frames'] * each, 80), *size, 20)[None]], 1)
     ctx = torch.zeros(1, 512, c['text_dim'], device=DEVICE)
     ctx[0, :p['given']] = k.input('text', 1, p['given'], c['text_dim'])
-    return model, lambda: tokens(model(x, times(p, p['time'], each), ctx).sample[0])
+    seen = k.input('picture', 1, 1, p['tokens'], c['image_dim']) if p.get('tokens') else None
+    return model, lambda: tokens(model(x, times(p, p['time'], each), ctx, encoder_hidden_states_image=seen).sample[0])
 
 
 def times(p, time, each):
@@ -383,6 +416,34 @@ def check_film(k, part='film'):
 
 def check_ti2v(k):
     check_film(k, 'ti2v')
+
+
+def check_sight(k):
+    check_film(k, 'sight')
+
+
+def picture(k, width, height):
+    """a picture of bytes in a formula, as Wan 2.1 shows it to CLIP: [1, 3, side, side]"""
+    y, x, c = torch.meshgrid(torch.arange(height), torch.arange(width), torch.arange(3), indexing='ij')
+    rgb = ((7 * x + 13 * y + 31 * c + x * y // 9) % 256).permute(2, 0, 1).float().to(DEVICE) / 255
+    side = k.config('clip')['image_size']
+    small = F.interpolate(rgb[None] * 2 - 1, size=(side, side), mode='bicubic', align_corners=False) * 0.5 + 0.5
+    mean, std = (torch.tensor(v, device=DEVICE).view(1, 3, 1, 1) for v in ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)))
+    return (small - mean) / std
+
+
+def see(k):
+    """the features of all pictures: what comes out of the last layer but one"""
+    model = k.fill('clip', clip(k.config('clip')))
+    return [model(picture(k, *size), output_hidden_states=True).hidden_states[-2][0] for size in k.plan['clip']['pictures']]
+
+
+def check_clip(k):
+    for i, want in enumerate(see(k)):
+        width, height = k.plan['clip']['pictures'][i]
+        got = k.out(f'clip/{i}', *want.shape)
+        k.row(f'CLIP, a picture of {width}x{height}', 'cosine', cosine(got, want), least=0.999)
+        k.row(f'CLIP, a picture of {width}x{height}', 'relative error', relative(got, want), most=1e-4 if k.kind == 'f32' else None)
 
 
 def check_lingbot(k):
@@ -513,7 +574,7 @@ def check_solver(k):
 
 def check(folder, parts):
     k = Check(folder, parts)
-    for part in parts or [x for x in ('solver', 'text', 'vae', 'vae22', 'film', 'ti2v', 'lingbot') if x in k.plan]:
+    for part in parts or [x for x in ('solver', 'text', 'clip', 'vae', 'vae22', 'film', 'ti2v', 'sight', 'lingbot') if x in k.plan]:
         began = time.time()
         while not os.path.exists(f'{folder}/out/{part}/done') and time.time() < began + 60:      # what makes it may still be at it
             time.sleep(0.1)
@@ -541,18 +602,34 @@ def golden(folder, out):
     picture, in four steps, led by one text and away from another"""
     from safetensors.torch import save_file
     k = Check(folder, [])
+    if 'sight' in k.plan:
+        return golden_sight(k, out)
     codec, latents, frames = vae_run(k, 'vae22')
     model, run = film_run(k, 'ti2v')
-    seen = []
-    hooks = [b.register_forward_pre_hook(lambda m, a: seen.append(a[0])) for b in model.blocks] + [model.blocks[-1].register_forward_hook(lambda m, a, y: seen.append(y))]
-    flow = run()
-    for h in hooks:
-        h.remove()
+    seen, flow = passed(model, run)
     last = lambda x: x.permute(1, 2, 3, 0).contiguous()
     save_file({
         'vae.latents': last(latents), 'vae.frames': last(frames)[[0, 1, 4, 12]].bfloat16(), 'flow': flow.contiguous(),
         **{f'x.{i}': x[0].contiguous() for i, x in enumerate(seen)}, 'video': last(video(k, codec, model)),
     }, f'{out}/golden_ti2v.safetensors')
+
+
+def passed(model, run):
+    """the tokens before and behind each block, and what comes out"""
+    seen = []
+    hooks = [b.register_forward_pre_hook(lambda m, a: seen.append(a[0])) for b in model.blocks] + [model.blocks[-1].register_forward_hook(lambda m, a, y: seen.append(y))]
+    flow = run()
+    for h in hooks:
+        h.remove()
+    return seen, flow
+
+
+def golden_sight(k, out):
+    """what the plan "golden-sight" gives: tokens and flow of a transformer that reads a picture's features, and an image encoder's features"""
+    from safetensors.torch import save_file
+    seen, flow = passed(*film_run(k, 'sight'))
+    made = {'sight/flow': flow, **{f'sight/x.{i}': x[0] for i, x in enumerate(seen)}, **{f'clip/{i}': x for i, x in enumerate(see(k))}}
+    save_file({name: x.contiguous() for name, x in made.items()}, f'{out}/golden.safetensors')
 
 
 def video(k, codec, model):
@@ -578,7 +655,7 @@ def video(k, codec, model):
 
 if __name__ == '__main__':
     if sys.argv[1] == 'plan':
-        plan(sys.argv[2], sys.argv[3])
+        plan(sys.argv[2], sys.argv[3], sys.argv[4:])
     elif sys.argv[1] == 'golden':
         golden(sys.argv[2], sys.argv[3])
     else:
