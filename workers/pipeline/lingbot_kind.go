@@ -47,6 +47,7 @@ func lingbotV2Kind() worldKind {
 		contract: lingbotContract(name, latents, 120),
 		shape:    lingbotShape(name, lingbotDiT(18, 6), "lingbot/lingbot-world-v2-14b-causal-fast"),
 		steps:    world.LingBotSteps(), latents: latents, schedule: trained(shift, 0, 250, 500, 750), settle: lingbotSettle,
+		keeps: keepsPicture,
 	}
 }
 
@@ -59,7 +60,7 @@ func lingbotFastKind() worldKind {
 		contract: lingbotContract(name, latents, secondsMax),
 		shape:    lingbotShape(name, lingbotDiT(-1, 0), "lingbot/lingbot-world-fast"),
 		steps:    steps, latents: latents, schedule: trained(shift, 0, 179, 358, 679), settle: lingbotSettle,
-		window: (secondsMax*lingbotFPS/latentFrames/latents + 1) * latents,
+		window: (secondsMax*lingbotFPS/latentFrames/latents + 1) * latents, keeps: keepsPicture,
 	}
 }
 

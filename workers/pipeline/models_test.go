@@ -76,7 +76,11 @@ func TestSmallWorld(t *testing.T) {
 			t.Errorf("another %s changes nothing", name)
 		}
 	}
+	if chunks[1].State != nil {
+		t.Error("a bounded video carries a state that nobody can go on from")
+	}
 	smallLive(t, p)
+	smallGoesOn(t, p)
 	smallRefuses(t, p, map[string]func(*pipeline.Request){
 		"size": func(r *pipeline.Request) { r.Width = 32 }, "frames": func(r *pipeline.Request) { r.Frames = -1 },
 		"no picture": func(r *pipeline.Request) { r.Image = nil }, "state": func(r *pipeline.Request) { r.State = []byte("{}") },

@@ -24,7 +24,7 @@ func tinyKind() worldKind {
 			name: tinyName, folders: []string{tinyName}, transformers: []weights.Part{weights.PartDiT}, dit: weights.TinyDiT(), vae: weights.TinyVAE(),
 		},
 		steps: tinySteps(), latents: chunkLatents, schedule: func() (sigmas, times []float64, err error) { return wan.Sigmas(shift, steps), nil, nil }, settle: 8,
-		words: tinyWords(), draws: true, tours: true, keeps: true,
+		words: tinyWords(), draws: true, tours: true, keeps: keepsWindow,
 	}
 }
 

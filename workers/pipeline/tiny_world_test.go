@@ -152,8 +152,15 @@ func tinyGoesOn(t *testing.T, p pipeline.Pipeline) {
 	live.State = more[0].State
 	session := openOn(t, p, live)
 	control(t, session, keys("", "j"))
-	if c := next(t, session); len(c.Frames) != 16 || c.Applied.Keys != "j" {
+	c := next(t, session)
+	if len(c.Frames) != 16 || c.Applied.Keys != "j" {
 		t.Errorf("a live session that goes on: %d frames, %+v", len(c.Frames), c.Applied)
+	}
+	live.Prompt = "an arctic night" // what a session began with leads it no more
+	session = openOn(t, p, live)
+	control(t, session, keys("", "j"))
+	if again := next(t, session); !bytes.Equal(again.Frames[15].Data, c.Frames[15].Data) {
+		t.Error("a live session that goes on is led by what it began with")
 	}
 }
 

@@ -21,9 +21,20 @@ type worldKind struct {
 	words *worldWords
 	// draws says that a first picture is drawn where a request has none, tours that a bounded request without a camera flies about.
 	draws, tours bool
-	// keeps says that chunks carry a state that another session goes on from.
-	keeps bool
+	// keeps is what chunks carry for another session to go on from.
+	keeps keeping
 }
+
+// keeping is what a chunk's state holds.
+type keeping int
+
+const (
+	keepsNothing keeping = iota
+	// keepsWindow holds the first picture and the latents of the window: the same world.
+	keepsWindow
+	// keepsPicture holds the last picture of a live session, whose window would be too much: another session begins with it where the camera stands.
+	keepsPicture
+)
 
 // width and height are those of all pictures, in pixels.
 func (k worldKind) width() int  { return k.contract.Geometry.DefaultWidth }

@@ -109,7 +109,11 @@ func (s *worldSession) fly(req Request, state *worldState) error {
 	if s.camera, err = world.NewCamera(s.kind.steps, script); err != nil || state == nil {
 		return err
 	}
-	return s.camera.Restore(state.Camera)
+	err = s.camera.Restore(state.Camera)
+	if s.kind.keeps == keepsPicture {
+		s.camera.Begin()
+	}
+	return err
 }
 
 // worldTour is the flight of a bounded request that asks for none: forward, with bends that the seed begins somewhere.
@@ -127,16 +131,7 @@ func worldTour(seed int64, frames, fps int) []contract.TimedControl {
 func (s *worldSession) look(req Request, state *worldState) error {
 	switch {
 	case state != nil:
-		s.goesOn = true
-		s.chunk, s.made, s.seed, s.spare = state.Chunks, state.Chunks, state.Seed, state.Spare
-		s.picture, s.kept = state.Picture, state.kept()
-		s.resumed = s.kept
-		if req.StylePrompt == "" && (req.Prompt == "" || s.kind.words != nil && s.kind.words.row(req.Prompt) == s.kind.words.none()) {
-			s.prompt = state.prompt(s.kind)
-		}
-		if s.live {
-			s.controls.keys = s.camera.Keys()
-		}
+		s.goOn(req, state)
 	case req.Image != nil:
 		s.picture = media.Resize(*req.Image, s.kind.width(), s.kind.height()).RGB
 	case s.kind.draws:
@@ -149,6 +144,24 @@ func (s *worldSession) look(req Request, state *worldState) error {
 		return fmt.Errorf("%w: %s begins with a picture, and there is none", ErrInvalid, s.kind.contract.Name)
 	}
 	return nil
+}
+
+// goOn goes on from a state. A live session is led by what led it last, whatever it began with.
+func (s *worldSession) goOn(req Request, state *worldState) {
+	s.chunk, s.seed = state.Chunks, state.Seed
+	if s.kind.keeps == keepsPicture { // a new video, but for its noise
+		s.picture = state.last
+	} else {
+		s.goesOn = true
+		s.made, s.spare, s.picture, s.kept = state.Chunks, state.Spare, state.Picture, state.kept()
+		s.resumed = s.kept
+	}
+	if s.live || req.StylePrompt == "" && (req.Prompt == "" || s.kind.words != nil && s.kind.words.row(req.Prompt) == s.kind.words.none()) {
+		s.prompt = state.prompt(s.kind)
+	}
+	if s.live {
+		s.controls.keys = s.camera.Keys()
+	}
 }
 
 // drawWorld draws a first picture where a request has none: the landscape that terrain makes of its prompt.

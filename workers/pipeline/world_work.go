@@ -106,7 +106,7 @@ func decodeWorld(ctx context.Context, _ stage.Invocation, l worldLatent) (Chunk,
 	}
 	frames := s.pending[:l.frames:l.frames]
 	s.pending = append([]media.Frame(nil), s.pending[l.frames:]...)
-	state, err := s.state(l)
+	state, err := s.state(l, frames[len(frames)-1])
 	return Chunk{
 		Index: l.index, Frames: frames, Applied: l.applied, State: state,
 		Stages: []StageFact{

@@ -13,6 +13,8 @@ type Camera struct {
 	steps  Steps
 	script *Script
 	state  cameraState
+	// begins says that the next latent frame is where the camera stands.
+	begins bool
 }
 
 // cameraState is all that a camera has to remember between two chunks.
@@ -92,6 +94,9 @@ func (c *Camera) Follow(poses []Pose) error {
 	return nil
 }
 
+// Begin has the next latent frame be the first of a new video: it is where the camera stands, and a path goes on behind it.
+func (c *Camera) Begin() { c.begins = true }
+
 // Pose is where the camera is.
 func (c *Camera) Pose() Pose { return c.state.Pose }
 
@@ -116,6 +121,10 @@ func (c *Camera) interval() Pose {
 	s := &c.state
 	at := s.Latents
 	s.Latents++
+	if c.begins {
+		c.begins = false
+		return s.Pose
+	}
 	if c.script != nil && len(c.script.poses) > 0 {
 		s.Pose = c.steps.limited(c.script.at(at))
 		return s.Pose

@@ -165,6 +165,25 @@ func TestTheCutIntoChunksChangesNoPose(t *testing.T) {
 	}
 }
 
+// TestACameraBeginsAgain has a new video begin where the camera stands, in the middle of a path too.
+func TestACameraBeginsAgain(t *testing.T) {
+	c := camera(t, world.LingBotSteps(), nil)
+	hold(t, c, "w")
+	c.Next(4)
+	c.Begin()
+	if got := c.Next(2).Poses; math.Abs(got[0].Z-1.2) > 1e-12 || math.Abs(got[1].Z-1.6) > 1e-12 {
+		t.Errorf("poses %+v", got)
+	}
+	on := world.Pose{X: 7}
+	if err := c.Follow([]world.Pose{on}); err != nil {
+		t.Fatal(err)
+	}
+	c.Begin()
+	if got := c.Next(2).Poses; math.Abs(got[0].Z-1.6) > 1e-12 || got[1] != on {
+		t.Errorf("poses on a path %+v", got)
+	}
+}
+
 func TestPathsAndJumps(t *testing.T) {
 	c := camera(t, world.LingBotSteps(), nil)
 	a, b := world.Pose{X: 1, Yaw: 0.5}, world.Pose{X: 2, Pitch: 3}
