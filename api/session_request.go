@@ -39,12 +39,16 @@ func (s *Server) draftSession(ctx context.Context, who caller, f *fields) (sessi
 	if err := takeControllerRole(f); err != nil {
 		return sessionDraft{}, err
 	}
+	param := "model"
+	if f.values["pipeline"] != nil {
+		param = "pipeline"
+	}
 	model, err := s.takePipeline(f)
 	if err != nil {
 		return sessionDraft{}, err
 	}
 	if model.contract.BatchOnly {
-		return sessionDraft{}, badRequest("model", codeUnsupported, "The pipeline "+model.contract.Name+" makes whole videos, and no live sessions; ask /v1/videos for one.")
+		return sessionDraft{}, badRequest(param, codeUnsupported, "The pipeline "+model.contract.Name+" makes whole videos, and no live sessions; ask /v1/videos for one.")
 	}
 	d := sessionDraft{spec: streaming.Spec{Pipeline: model.contract.Name, Controller: identity}}
 	if d.spec.Prompt, err = takeSessionPrompt(f); err != nil {

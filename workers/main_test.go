@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -60,14 +61,27 @@ func TestMain(m *testing.M) {
 func engineMain(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	var p pipeline.Pipeline = pipeline.NewScripted(args[0])
-	if args[0] == "terrain" {
-		p = pipeline.NewTerrain()
+	p, err := engineOf(args[0])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	return engine.ExitCode(engine.Serve(ctx, p, engine.ServeConfig{
 		Socket: args[slices.Index(args, "--socket")+1], Parent: os.Stdin,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}))
+}
+
+// engineOf makes the pipeline of some words: terrain, small-film or small-film=DIR with its weights, else a scripted one.
+func engineOf(words string) (pipeline.Pipeline, error) {
+	name, dir, _ := strings.Cut(words, "=")
+	switch {
+	case words == "terrain":
+		return pipeline.NewTerrain(), nil
+	case name == "small-film":
+		return pipeline.NewSmallFilm(pipeline.Options{Weights: dir})
+	}
+	return pipeline.NewScripted(words), nil
 }
 
 // setup is everything that a worker of these tests depends on; it also travels to worker processes.

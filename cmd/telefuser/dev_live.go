@@ -20,6 +20,10 @@ func startDevLive(ctx context.Context, p *parts, wanted bool) (stop func(), err 
 	if !wanted {
 		return stop, nil
 	}
+	if c, err := contractOf(p.cfg.Models.Default); err != nil || c.BatchOnly {
+		p.log.Warn("no live sessions: " + p.cfg.Models.Default + " makes whole videos")
+		return stop, err
+	}
 	rooms := newLateRooms()
 	if p.cfg.LiveKit.URL != "" {
 		given, err := openRooms(p.cfg.LiveKit, p.log)

@@ -73,6 +73,7 @@ type video struct {
 	PeakMemoryMB       *float64          `json:"peak_memory_mb"`
 	Metadata           map[string]string `json:"metadata"`
 	URL                *string           `json:"url"`
+	Weights            string            `json:"weights"`
 }
 
 type videoError struct {
