@@ -15,9 +15,11 @@ import (
 type worldPipeline struct {
 	modelHost
 	kind worldKind
-	// model is there between Load and Close. capacity is how many sessions the GPU has room for; 0: nobody counted.
+	// model is there between Load and Close. capacity is how many sessions the GPU has room for, latents how many latent frames a video may have that
+	// the model remembers all of; 0: nobody counted.
 	model    *wan.World
 	capacity int
+	latents  int
 	stages   *slots[*worldSession]
 }
 
@@ -29,11 +31,16 @@ func newWorld(kind func() worldKind) func(Options) (Pipeline, error) {
 	}
 }
 
-// Contract says what the model accepts; once it is loaded, for how many sessions its GPU has room.
+// Contract says what the model accepts; once it is loaded, for how many sessions its GPU has room, and for how long ones.
 func (p *worldPipeline) Contract() contract.Contract {
 	c := p.accepts()
 	if p.capacity > 0 {
 		c.SessionsMax = min(c.SessionsMax, p.capacity)
+	}
+	if p.latents > 0 {
+		g := &c.Geometry
+		g.FramesMax = min(g.FramesMax, 1+(p.latents-1)*latentFrames)
+		g.SecondsMax = min(g.SecondsMax, g.FramesMax/g.FPSDefault)
 	}
 	return c
 }
@@ -72,13 +79,45 @@ func (p *worldPipeline) reserve(ctx context.Context, m *machine.Machine) error {
 	if err != nil || !known {
 		return err
 	}
+	if err := p.shorten(free); err != nil {
+		return err
+	}
 	each := p.model.SessionBytes()
 	p.capacity = int(min(free/each, int64(p.contract.SessionsMax)))
 	if p.capacity < 1 {
-		return fmt.Errorf("%w: %s wants %d bytes for a session, and its GPU has %d left", ErrOutOfMemory, p.contract.Name, each, free)
+		return fmt.Errorf("%w: %s wants %d MB for a session, and its GPU has %d MB left", ErrOutOfMemory, p.contract.Name, megabytes(each), megabytes(free))
 	}
 	return p.model.Reserve(p.capacity)
 }
+
+// shorten has videos that the model remembers all of end sooner, where the GPU has no room for one that is as long as the contract allows. It fails with
+// ErrOutOfMemory where there is none for one of the contract's usual length.
+func (p *worldPipeline) shorten(free int64) error {
+	all, each, frame := p.model.Capacity(), p.model.SessionBytes(), p.model.FrameBytes()
+	p.latents = int(all)
+	if all == 0 || each <= free {
+		return nil
+	}
+	chunk, g := int64(p.kind.latents), p.contract.Geometry
+	least := min(all, max(2*chunk, chunksFor(int64(g.SecondsDefault*g.FPSDefault), chunk)*chunk))
+	fits := (free - (each - all*frame)) / frame / chunk * chunk
+	if fits < least {
+		of := func(latents int64) int64 { return megabytes(each - (all-latents)*frame) }
+		return fmt.Errorf("%w: %s remembers all of a video: one of %d s wants %d MB, one of %d s %d MB, and its GPU has %d MB left", ErrOutOfMemory, p.contract.Name,
+			g.SecondsMax, of(all), g.SecondsDefault, of(least), megabytes(free))
+	}
+	p.latents = int(fits)
+	return p.model.Shorten(p.latents)
+}
+
+// chunksFor is how many chunks of so many latent frames a video of some frames has.
+func chunksFor(frames, latents int64) int64 {
+	wanted := 1 + (frames+latentFrames-2)/latentFrames
+	return (wanted + latents - 1) / latents
+}
+
+// megabytes are decimal, rounded down; below none is none.
+func megabytes(bytes int64) int64 { return max(bytes, 0) / 1e6 }
 
 // warm makes the first chunk of a grey video.
 func (p *worldPipeline) warm(ctx context.Context) error {
@@ -137,6 +176,6 @@ func (p *worldPipeline) Close() error {
 		err = p.stages.close()
 		p.stages = nil
 	}
-	p.model, p.capacity = nil, 0
+	p.model, p.capacity, p.latents = nil, 0, 0
 	return errors.Join(err, p.close())
 }

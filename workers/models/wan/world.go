@@ -200,6 +200,18 @@ func (w *World) Capacity() int64 {
 	return int64(w.dit.window)
 }
 
+// FrameBytes is the memory that each latent frame takes which a video may have, or which its window holds.
+func (w *World) FrameBytes() int64 { return w.dit.CacheBytes() / int64(w.dit.window) }
+
+// Shorten has videos end sooner, after so many latent frames: whole chunks, at least two. It is for models that keep all of a video, before their first one.
+func (w *World) Shorten(latents int) error {
+	if w.Capacity() == 0 || latents > w.dit.window || latents < 2*w.cfg.Chunk || latents%w.cfg.Chunk != 0 {
+		return fmt.Errorf("%w: room for %d latent frames in chunks of %d", ErrConfig, latents, w.cfg.Chunk)
+	}
+	w.dit.window = latents
+	return nil
+}
+
 // Condition is the first part of a chunk: the tokens of what is given. It needs no controls, so it may run ahead.
 func (w *World) Condition(v *Video) ([]float32, error) { return v.conditions.Next() }
 
