@@ -214,6 +214,12 @@ func TestSmallPair(t *testing.T) {
 	}
 }
 
+// TestAPairNeedsAPicture opens a video without the picture that its transformers read.
+func TestAPairNeedsAPicture(t *testing.T) {
+	t.Parallel()
+	smallRefuses(t, small(t, pipeline.NewSmallPair, pipeline.Options{}), map[string]func(*pipeline.Request){"no picture": func(r *pipeline.Request) { r.Image = nil }})
+}
+
 // TestAFilmMovesAndStops ends a video between two layers, and hears that the work moves.
 func TestAFilmMovesAndStops(t *testing.T) {
 	t.Parallel()

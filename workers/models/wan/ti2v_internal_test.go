@@ -168,3 +168,43 @@ func (p *publicRun) film5(f *Film, picture []float32) []float32 {
 	p.ok(err)
 	return latents
 }
+
+// TestWorkSpaceBeginsWithAnything fills the work space with what is no number, between two chunks of one clip: nothing of it is read before it was written.
+func TestWorkSpaceBeginsWithAnything(t *testing.T) {
+	p := goldenRun(t, kernels.F32)
+	c := goldenVAE()
+	set := weights.Random(goldenSeed, c.Blueprint())
+	const height, width, latents = 16, 16, 2 // one position a frame, so that attention has 15 hidden keys
+	e, err := NewEncoder(p.b, set, c, p.act, latents, height, width)
+	p.ok(err)
+	d, err := NewDecoder(p.b, set, c, p.act, latents, height/16, width/16)
+	p.ok(err)
+	spoil := func(w *vaeWork) {
+		for _, b := range []*buffer{&w.current, &w.spare, &w.around, &w.hidden, &w.padded, &w.values, &w.scores} {
+			anything := make([]float32, b.mem.Len())
+			for i := range anything {
+				anything[i] = float32(math.NaN())
+			}
+			p.ok(p.b.Write(b.mem, encode(p.act, anything)))
+		}
+	}
+	run := func(before func()) (all []float32) {
+		from, err := e.NewState()
+		p.ok(err)
+		to, err := d.NewState()
+		p.ok(err)
+		for chunk, frames := range []int{5, 8} {
+			before()
+			made, err := e.Encode(from, p.input(fmt.Sprintf("frames.%d", chunk), 0.5, frames*height*width*3))
+			p.ok(err)
+			before()
+			back, err := d.Decode(to, made)
+			p.ok(err)
+			all = append(append(all, made...), back...)
+		}
+		return all
+	}
+	if !slices.Equal(run(func() {}), run(func() { spoil(e.work); spoil(d.work) })) {
+		t.Error("what lay in the work space before is in the clip")
+	}
+}

@@ -2,6 +2,7 @@ package weights_test
 
 import (
 	"errors"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,6 +62,24 @@ func TestPublishedModelsHaveTheirNumberOfParameters(t *testing.T) {
 				t.Errorf("%s: %s comes twice", name, p.Name)
 			}
 			seen[p.Name] = true
+		}
+	}
+}
+
+// TestPublishedLatentsHaveTheirMoments holds the published means and deviations of a VAE's latents to their sums, each number times its place: a figure that
+// is missing, wrong or elsewhere changes them.
+func TestPublishedLatentsHaveTheirMoments(t *testing.T) {
+	c := weights.Wan22VAE()
+	for name, x := range map[string]struct {
+		of   []float64
+		want float64
+	}{"means": {c.Mean, -7.0659}, "deviations": {c.Std, 758.3531}} {
+		var sum float64
+		for i, v := range x.of {
+			sum += float64(i) * v
+		}
+		if len(x.of) != c.Z || math.Abs(sum-x.want) > 1e-9 {
+			t.Errorf("%d %s with a sum of %.4f", len(x.of), name, sum)
 		}
 	}
 }
