@@ -54,6 +54,18 @@ var built = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
+// standIn builds what encodes in place of ffmpeg where thousands of videos are made, and answers its path.
+func standIn(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(buildDir, "encoder")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, "telefuser/internal/faults/testdata/encoder")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("the stand-in of ffmpeg: %v\n%s", err, out)
+	}
+	return path
+}
+
 // repository is the folder of go.mod.
 func repository(t *testing.T) string {
 	t.Helper()
