@@ -271,6 +271,8 @@ func convCases(quick bool) []Case {
 		{2, 8, 12, 24, 16, 1, 3, 3, 0, 1, 2}, {6, 4, 4, 8, 12, 3, 3, 3, 2, 2, 2},
 		// The halvings of an encoder, over more than a tile.
 		{2, 20, 70, 96, 96, 1, 3, 3, 0, 1, 2}, {1, 35, 33, 48, 200, 1, 3, 3, 0, 1, 2}, {5, 10, 20, 64, 128, 3, 1, 1, 0, 2, 1}, {7, 9, 35, 16, 16, 3, 3, 3, 2, 2, 2},
+		// The means around an encoder's levels, whose kernels are as large as their steps.
+		{5, 12, 20, 32, 64, 2, 2, 2, 1, 2, 2}, {4, 20, 36, 160, 320, 2, 2, 2, 0, 2, 2}, {2, 34, 22, 160, 160, 1, 2, 2, 0, 1, 2},
 	}
 	if quick {
 		shapes = shapes[:1]

@@ -33,6 +33,14 @@ func copyCases() []Case {
 			y := view(s, s.Partial(s.Dense(Same, f32, 6, 5, 8)), 5*8, []int{3, 5, 8}, []int{2 * 5 * 8, 8, 1})
 			return kernels.Copy{X: x, Y: y}
 		}},
+		{Name: "copy/repeat", Build: func(s *Side) kernels.Op { // every second channel becomes one place of each 2 x 2
+			x := view(s, s.Normal(bf16, 1, 2, 3, 4, 16), 1, []int{2, 3, 4, 8, 1}, []int{3 * 4 * 16, 4 * 16, 16, 2, 1})
+			y := view(s, s.Partial(s.Dense(Same, bf16, 2, 6, 8, 8)), 8*8+8, []int{2, 3, 4, 8, 1}, []int{6 * 8 * 8, 2 * 8 * 8, 2 * 8, 1, 1})
+			return kernels.Copy{X: x, Y: y}
+		}},
+		{Name: "copy/fill", Build: func(s *Side) kernels.Op { // one row again and again
+			return kernels.Copy{X: view(s, s.Normal(bf16, 1, 4, 24), 0, []int{7, 24}, []int{0, 1}), Y: s.Dense(Same, bf16, 7, 24)}
+		}},
 	}
 	for _, c := range [][2]kernels.DType{{f32, bf16}, {bf16, f32}} {
 		all = append(all, Case{Name: "copy/" + c[0].String() + ">" + c[1].String(), Build: func(s *Side) kernels.Op {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"telefuser/workers/gpu"
 	"telefuser/workers/kernels"
 	"telefuser/workers/models/weights"
 )
@@ -71,8 +72,10 @@ func (p *publicRun) agree(what string, got, want []float32, differMax, psnrMin f
 	}
 }
 
-// bounds are what a type of activations is held to: relative error of a block, of a whole pass and of a video, and PSNR of the VAE.
-var bounds = map[kernels.DType]struct{ block, pass, video, psnr float64 }{ //nolint:gochecknoglobals // constant table
+// bound is what a type of activations is held to: relative error of a block, of a whole pass and of a video, and PSNR of the VAE.
+type bound struct{ block, pass, video, psnr float64 }
+
+var bounds = map[kernels.DType]bound{ //nolint:gochecknoglobals // constant table
 	kernels.F32: {1e-4, 1e-4, 1e-3, 55}, kernels.BF16: {5e-3, 0.02, 0.1, 45}, // the golden frames are of bf16
 }
 
@@ -80,23 +83,40 @@ var bounds = map[kernels.DType]struct{ block, pass, video, psnr float64 }{ //nol
 // public implementations of them: chunks there and back, each block from the public one's tokens, and the whole pass.
 func TestTI2VAgreesWithPublicNetworks(t *testing.T) {
 	for act, most := range bounds {
-		t.Run(act.String(), func(t *testing.T) {
-			p := goldenRun(t, act)
-			c := goldenVAE()
-			latents, frames := p.clip(c, weights.Random(goldenSeed, c.Blueprint()), &publicVAE{Width: 96, Height: 64, Chunk: 2, Chunks: 2})
-			p.agree("latents", slices.Concat(latents...), p.golden("vae.latents"), 1, most.psnr)
-			const picture = 96 * 64 * 3
-			all := slices.Concat(frames...)
-			var some []float32
-			for _, i := range []int{0, 1, 4, 12} {
-				for _, v := range all[i*picture : (i+1)*picture] {
-					some = append(some, min(max(v, -1), 1)) // as theirs are
-				}
-			}
-			p.agree("frames", some, p.golden("vae.frames"), 1, most.psnr)
-			p.transformer(most.block, most.pass)
-		})
+		t.Run(act.String(), func(t *testing.T) { goldenRun(t, act).networks(most) })
 	}
+}
+
+// TestTI2VOnCUDA is all of that, and the video, on a GPU.
+func TestTI2VOnCUDA(t *testing.T) {
+	if d, err := gpu.Open(); err != nil {
+		t.Skipf("needs an NVIDIA GPU: %v", err)
+	} else if n, err := d.Count(); err != nil || n < 1 {
+		t.Skipf("needs an NVIDIA GPU: there are %d, %v", n, err)
+	}
+	p := goldenRun(t, kernels.BF16)
+	p.b = publicGPU(t)
+	p.networks(bounds[p.act])
+	b := publicGPU(t)
+	p.video(WorldBackends{Encode: b, Denoise: p.b, Decode: b}, bounds[p.act].video)
+}
+
+// networks holds the VAE and the transformer.
+func (p *publicRun) networks(most bound) {
+	p.t.Helper()
+	c := goldenVAE()
+	latents, frames := p.clip(c, weights.Random(goldenSeed, c.Blueprint()), &publicVAE{Width: 96, Height: 64, Chunk: 2, Chunks: 2})
+	p.agree("latents", slices.Concat(latents...), p.golden("vae.latents"), 1, most.psnr)
+	const picture = 96 * 64 * 3
+	all := slices.Concat(frames...)
+	var some []float32
+	for _, i := range []int{0, 1, 4, 12} {
+		for _, v := range all[i*picture : (i+1)*picture] {
+			some = append(some, min(max(v, -1), 1)) // as theirs are
+		}
+	}
+	p.agree("frames", some, p.golden("vae.frames"), 1, most.psnr)
+	p.transformer(most.block, most.pass)
 }
 
 // transformer gives each block the tokens that the public one got.
@@ -128,31 +148,33 @@ func (p *publicRun) transformer(blockMax, passMax float64) {
 	}
 }
 
-// TestTI2VMakesTheVideoOfPublicNetworks makes a video that begins with a picture, in four steps, led by one text and away from another. Its first latent
-// frame is the picture's, and without a picture it is another video.
+// TestTI2VMakesTheVideoOfPublicNetworks makes a video that begins with a picture, in four steps, led by one text and away from another.
 func TestTI2VMakesTheVideoOfPublicNetworks(t *testing.T) {
 	for act, most := range bounds {
-		t.Run(act.String(), func(t *testing.T) {
-			p := goldenRun(t, act)
-			c := FilmConfig{VAE: goldenVAE(), DiT: goldenDiT(), Given: true, Chunk: 2, Settle: 1, Type: act}
-			f, err := NewFilm(OnCPU(), weights.Random(goldenSeed, c.VAE.Blueprint()), []*weights.Set{weights.Random(goldenSeed, c.DiT.Blueprint())}, c)
-			p.ok(err)
-			stride := Stride(c.VAE)
-			picture := p.input("picture", 0.5, 3*stride*goldenHeight*stride*goldenWidth)
-			with, without := p.film5(f, picture), p.film5(f, nil)
-			p.agree("video", with, p.golden("video"), most.video, 0)
-			if slices.Equal(with[len(with)/2:], without[len(without)/2:]) {
-				t.Error("a picture changes nothing of what comes after it")
-			}
-			if again := p.film5(f, picture); !slices.Equal(with, again) {
-				t.Error("the same video is another one")
-			}
-		})
+		t.Run(act.String(), func(t *testing.T) { goldenRun(t, act).video(OnCPU(), most.video) })
 	}
 }
 
-// film5 makes the latents of a video.
-func (p *publicRun) film5(f *Film, picture []float32) []float32 {
+// video holds a video to the public one. Without a picture it is another one, behind the picture too.
+func (p *publicRun) video(b WorldBackends, differMax float64) {
+	p.t.Helper()
+	c := FilmConfig{VAE: goldenVAE(), DiT: goldenDiT(), Given: true, Chunk: 2, Settle: 1, Type: p.act}
+	f, err := NewFilm(b, weights.Random(goldenSeed, c.VAE.Blueprint()), []*weights.Set{weights.Random(goldenSeed, c.DiT.Blueprint())}, c)
+	p.ok(err)
+	stride := Stride(c.VAE)
+	picture := p.input("picture", 0.5, 3*stride*goldenHeight*stride*goldenWidth)
+	with, without := p.walked(f, picture), p.walked(f, nil)
+	p.agree("video", with, p.golden("video"), differMax, 0)
+	if slices.Equal(with[len(with)/2:], without[len(without)/2:]) {
+		p.t.Error("a picture changes nothing of what comes after it")
+	}
+	if again := p.walked(f, picture); !slices.Equal(with, again) {
+		p.t.Error("the same video is another one")
+	}
+}
+
+// walked are the latents of a video.
+func (p *publicRun) walked(f *Film, picture []float32) []float32 {
 	p.t.Helper()
 	stride := Stride(f.cfg.VAE)
 	take, err := f.Begin(goldenFrames, stride*goldenHeight, stride*goldenWidth)
