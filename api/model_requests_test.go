@@ -9,7 +9,7 @@ import (
 func TestRequestsThatModelsCannotMake(t *testing.T) {
 	var l live
 	s := newStack(t, withSessions(t, &l))
-	const film, pair, world, fast = "wan2.1-t2v-1.3b", "wan2.2-i2v-a14b", "lingbot-world-v2", "lingbot-world-fast"
+	const film, pair, sight, world, fast = "wan2.1-t2v-1.3b", "wan2.2-i2v-a14b", "wan2.1-i2v-14b", "lingbot-world-v2", "lingbot-world-fast"
 	look := dataURL(testPNG(t, 832, 480))
 	flight := func(pose string) map[string]any {
 		return map[string]any{"model": world, "input_reference": look, "camera": `{"poses":[{"z":1},` + pose + `]}`}
@@ -24,7 +24,7 @@ func TestRequestsThatModelsCannotMake(t *testing.T) {
 		"another rate": {map[string]any{"model": film, "fps": 24}, "fps"}, "a camera": {map[string]any{"model": film, "camera": []any{}}, "camera"},
 		"a picture": {map[string]any{"model": film, "input_reference": look}, "input_reference"}, "no steps": {map[string]any{"model": film, "num_inference_steps": 0}, "num_inference_steps"},
 		"many steps": {map[string]any{"model": film, "num_inference_steps": 201}, "num_inference_steps"}, "a second scale": {map[string]any{"model": film, "guidance_scale_2": 3}, "guidance_scale_2"},
-		"no picture": {map[string]any{"model": pair}, "input_reference"}, "a world without a picture": {map[string]any{"model": world}, "input_reference"},
+		"no picture": {map[string]any{"model": pair}, "input_reference"}, "no picture to see": {map[string]any{"model": sight}, "input_reference"}, "a world without a picture": {map[string]any{"model": world}, "input_reference"},
 		"a world upright": {map[string]any{"model": world, "size": "480x832", "input_reference": dataURL(testPNG(t, 480, 832))}, "size"},
 		"78 frames":       {map[string]any{"model": world, "input_reference": look, "num_frames": 78}, "num_frames"},
 		"21 s":            {map[string]any{"model": fast, "input_reference": look, "seconds": 21}, "seconds"},
