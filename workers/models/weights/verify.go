@@ -57,6 +57,11 @@ func Verify(ctx context.Context, dir string, checks Checks) (Verdict, error) {
 		} else {
 			v.Parts = append(v.Parts, p.verify(ctx, checks.Deep))
 		}
+		if last := &v.Parts[len(v.Parts)-1]; p.Part == PartVAE {
+			if problem := f.foreign(); problem != "" {
+				last.OK, last.Problems = false, append(last.Problems, problem)
+			}
+		}
 		if err := ctx.Err(); err != nil {
 			return Verdict{}, err
 		}

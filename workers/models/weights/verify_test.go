@@ -174,9 +174,23 @@ func TestVerifySaysWhatIsWrong(t *testing.T) {
 		problem string
 		harm    func(dir string)
 	}{
-		"no VAE":       {weights.PartVAE, "it is missing; looked for vae, Wan2.1_VAE.safetensors, Wan2.2_VAE.safetensors, Wan2.1_VAE.pth, Wan2.2_VAE.pth", func(dir string) { remove(dir, "vae") }},
-		"pickled VAE":  {weights.PartVAE, "Wan2.1_VAE.pth. Convert it once", func(dir string) { remove(dir, "vae"); writeFile(t, at(dir, "Wan2.1_VAE.pth"), []byte("x")) }},
-		"other VAE":    {weights.PartVAE, "decoder.conv1.weight is missing", func(dir string) { remove(dir, "vae"); rewriteAs(t, at(dir, "Wan2.1_VAE.safetensors"), dit) }},
+		"no VAE":      {weights.PartVAE, "it is missing; looked for vae, Wan2.1_VAE.safetensors, Wan2.2_VAE.safetensors, Wan2.1_VAE.pth, Wan2.2_VAE.pth", func(dir string) { remove(dir, "vae") }},
+		"pickled VAE": {weights.PartVAE, "Wan2.1_VAE.pth. Convert it once", func(dir string) { remove(dir, "vae"); writeFile(t, at(dir, "Wan2.1_VAE.pth"), []byte("x")) }},
+		"other VAE":   {weights.PartVAE, "decoder.conv1.weight is missing", func(dir string) { remove(dir, "vae"); rewriteAs(t, at(dir, "Wan2.1_VAE.safetensors"), dit) }},
+		"VAE of another model": {weights.PartVAE, "its latents have 2 channels, and the transformer makes 4", func(dir string) {
+			remove(dir, "vae")
+			text := strings.NewReplacer(`"z_dim":4`, `"z_dim":2`, `[0,0,0,0]`, `[0,0]`, `[1,1,1,1]`, `[1,1]`).Replace(toyVAE)
+			c, err := readConfig(t, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			vae, err := c.VAE()
+			if err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, at(dir, "vae/config.json"), []byte(text))
+			writeFile(t, at(dir, "vae/"+file), encode(t, seeded(t, vae.Blueprint(), same)))
+		}},
 		"no tokenizer": {weights.PartTokenizer, "it is missing; looked for tokenizer, google/umt5-xxl", func(dir string) { remove(dir, "tokenizer") }},
 		"no text":      {weights.PartText, "it is missing; looked for text_encoder", func(dir string) { remove(dir, "text_encoder") }},
 		"no config":    {weights.PartDiT, "no such file", func(dir string) { remove(dir, "config.json") }},
