@@ -10,6 +10,7 @@ import (
 )
 
 func TestTableHoldsTogether(t *testing.T) {
+	t.Parallel()
 	names := pipeline.Names()
 	if len(names) == 0 || names[0] != "terrain" {
 		t.Fatalf("names %v", names)
@@ -53,6 +54,7 @@ func TestTableHoldsTogether(t *testing.T) {
 
 // TestContractsKeepTheirWord opens what the contract resolves to.
 func TestContractsKeepTheirWord(t *testing.T) {
+	t.Parallel()
 	for _, size := range []string{"64x64", "832x480", "720x1280", "1280x720", "1024x1792", "1792x1024", "1080x1920", "1920x1080", "1920x1088", "1088x1920"} {
 		c := pipeline.Contracts()[0]
 		resolved, err := contract.Validate(c, contract.Input{Inputs: []string{"prompt"}, Fields: map[string]any{"size": size, "num_frames": "1"}})

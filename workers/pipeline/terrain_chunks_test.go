@@ -10,6 +10,7 @@ import (
 
 // TestChunkSizeChangesChunksAndNoFrame makes the same film in chunks of one, two and four latent frames.
 func TestChunkSizeChangesChunksAndNoFrame(t *testing.T) {
+	t.Parallel()
 	_, whole := drain(t, open(t, request(22)))
 	for size, want := range map[any][]int{int64(1): {1, 4, 4, 4, 4, 4, 1}, 2.0: {5, 8, 8, 1}, int64(4): {13, 9}} {
 		req := request(22)
@@ -29,6 +30,7 @@ func TestChunkSizeChangesChunksAndNoFrame(t *testing.T) {
 }
 
 func TestLiveChunksOfOneLatentFrame(t *testing.T) {
+	t.Parallel()
 	req := request(0)
 	req.Parameters = map[string]any{"chunk_size": int64(1)}
 	session := open(t, req)
@@ -42,6 +44,7 @@ func TestLiveChunksOfOneLatentFrame(t *testing.T) {
 }
 
 func TestChunkSizeHasBounds(t *testing.T) {
+	t.Parallel()
 	p, err := pipeline.New("terrain")
 	if err != nil {
 		t.Fatal(err)

@@ -9,17 +9,18 @@ import (
 	"telefuser/workers/pipeline"
 )
 
-// path makes n poses.
+// path makes n poses near to each other: ground that is far away would have to be made first.
 func path(n int) []pipeline.Pose {
 	poses := make([]pipeline.Pose, n)
 	for i := range poses {
-		poses[i] = pipeline.Pose{X: float64(i + 1), Z: float64(i % 3), Yaw: 0.1 * float64(i)}
+		poses[i] = pipeline.Pose{X: 0.1 * float64(i+1), Z: 0.1 * float64(i%3), Yaw: 0.1 * float64(i)}
 	}
 	return poses
 }
 
 // TestAPathIsFlownWhole leads the camera through more poses than a chunk has intervals, and gives it back to the keys.
 func TestAPathIsFlownWhole(t *testing.T) {
+	t.Parallel()
 	session := open(t, request(0))
 	next(t, session)
 	poses := path(9)
@@ -37,6 +38,7 @@ func TestAPathIsFlownWhole(t *testing.T) {
 
 // TestAPathFromTheFirstFrame: the first frame is an interval of its own, as the first latent is.
 func TestAPathFromTheFirstFrame(t *testing.T) {
+	t.Parallel()
 	session := open(t, request(0))
 	poses := path(6)
 	control(t, session, pipeline.Control{Path: poses})
@@ -49,15 +51,17 @@ func TestAPathFromTheFirstFrame(t *testing.T) {
 }
 
 func TestANewerControlEndsAPath(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		newer pipeline.Control
 		want  pipeline.Pose
 	}{
-		"pose":  {pipeline.Control{Pose: &pipeline.Pose{X: -5}}, pipeline.Pose{X: -5}},
+		"pose":  {pipeline.Control{Pose: &pipeline.Pose{X: -0.5}}, pipeline.Pose{X: -0.5}},
 		"reset": {pipeline.Control{Reset: true}, pipeline.Pose{}},
-		"path":  {pipeline.Control{Path: []pipeline.Pose{{Z: 7}}}, pipeline.Pose{Z: 7}},
+		"path":  {pipeline.Control{Path: []pipeline.Pose{{Z: 0.7}}}, pipeline.Pose{Z: 0.7}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			session := open(t, request(0))
 			control(t, session, pipeline.Control{Path: path(40)})
 			next(t, session)
@@ -76,6 +80,7 @@ func TestANewerControlEndsAPath(t *testing.T) {
 }
 
 func TestBadPathsAreInvalid(t *testing.T) {
+	t.Parallel()
 	session := open(t, request(0))
 	for name, c := range map[string]pipeline.Control{
 		"long": {Path: path(pipeline.PathPosesMax + 1)}, "no number": {Path: []pipeline.Pose{{}, {X: math.NaN()}}},
@@ -90,6 +95,7 @@ func TestBadPathsAreInvalid(t *testing.T) {
 
 // TestALiveFlightGoesOnFromItsState: keys that are held and what is left of a path are part of it.
 func TestALiveFlightGoesOnFromItsState(t *testing.T) {
+	t.Parallel()
 	session := open(t, request(0))
 	control(t, session, keys("", "wj"), pipeline.Control{Path: path(7)})
 	parked := next(t, session) // four of the seven poses

@@ -10,6 +10,7 @@ import (
 
 // TestALiveFlightHasSoundOnlyWhenItIsAskedFor counts what is heard against what is seen, at a rate that does not divide the sound's.
 func TestALiveFlightHasSoundOnlyWhenItIsAskedFor(t *testing.T) {
+	t.Parallel()
 	req := request(0)
 	req.FPS = 7
 	req.Parameters = map[string]any{"sound": true}
@@ -38,6 +39,7 @@ func TestALiveFlightHasSoundOnlyWhenItIsAskedFor(t *testing.T) {
 }
 
 func TestFlyingIsLouderThanStandingStill(t *testing.T) {
+	t.Parallel()
 	req := request(0)
 	req.Parameters = map[string]any{"sound": true}
 	session := open(t, req)

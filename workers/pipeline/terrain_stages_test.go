@@ -11,8 +11,10 @@ import (
 )
 
 func TestChunksTellTheirTiming(t *testing.T) {
+	t.Parallel()
 	for name, frames := range map[string]int{"bounded": 61, "live": 0} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			session := open(t, request(frames))
 			for i := range 4 {
 				timing := next(t, session).Timing
@@ -42,6 +44,7 @@ func TestChunksTellTheirTiming(t *testing.T) {
 
 // TestSessionsShareOnePipeline makes chunks of several flights in turn: each has the frames that it has alone, whatever the others do.
 func TestSessionsShareOnePipeline(t *testing.T) {
+	t.Parallel()
 	p, err := pipeline.New("terrain")
 	if err != nil {
 		t.Fatal(err)
@@ -89,12 +92,15 @@ func TestSessionsShareOnePipeline(t *testing.T) {
 
 // TestEndedSessionsLeaveNothing opens and closes more sessions than there are slots, in the middle of their work.
 func TestEndedSessionsLeaveNothing(t *testing.T) {
+	t.Parallel()
 	p, err := pipeline.New("terrain")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 80 {
-		session, err := p.Open(t.Context(), request(61))
+	req := request(61)
+	req.Parameters = map[string]any{"chunk_size": int64(1)} // as many chunks are under way, and they are small
+	for i := range 66 {
+		session, err := p.Open(t.Context(), req)
 		if err != nil {
 			t.Fatal(i, err)
 		}
@@ -118,6 +124,7 @@ func TestEndedSessionsLeaveNothing(t *testing.T) {
 
 // TestAChunkThatNobodyWaitedForIsNotLost ends a call before its chunk is there; the next call gets it.
 func TestAChunkThatNobodyWaitedForIsNotLost(t *testing.T) {
+	t.Parallel()
 	session := open(t, request(29))
 	cause := errors.New("enough")
 	if _, err := session.Next(ended(t, cause)); !errors.Is(err, cause) {

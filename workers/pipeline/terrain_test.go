@@ -72,8 +72,11 @@ func drain(t *testing.T, session pipeline.Session) (chunks []pipeline.Chunk, fra
 }
 
 func TestChunksAreThirteenThenSixteen(t *testing.T) {
+	t.Parallel()
 	for frames, want := range map[int][]int{1: {1}, 13: {13}, 14: {13, 1}, 29: {13, 16}, 77: {13, 16, 16, 16, 16}, 64: {13, 16, 16, 16, 3}} {
-		chunks, _ := drain(t, open(t, request(frames)))
+		req := request(frames)
+		req.FPS = 60 // so that it flies over less ground
+		chunks, _ := drain(t, open(t, req))
 		var got []int
 		for i, chunk := range chunks {
 			got = append(got, len(chunk.Frames))
@@ -101,6 +104,7 @@ func TestChunksAreThirteenThenSixteen(t *testing.T) {
 }
 
 func TestSameRequestSameBytes(t *testing.T) {
+	t.Parallel()
 	_, first := drain(t, open(t, request(20)))
 	_, second := drain(t, open(t, request(20)))
 	if !reflect.DeepEqual(first, second) {
@@ -109,6 +113,7 @@ func TestSameRequestSameBytes(t *testing.T) {
 }
 
 func TestContinuedFlightEqualsOneLongOne(t *testing.T) {
+	t.Parallel()
 	image := &media.Image{Width: 96, Height: 64, RGB: bytes.Repeat([]byte{180, 120, 60, 40, 90, 200}, 96*64/2)}
 	script := &pipeline.Camera{Controls: []pipeline.TimedControl{{AtS: 0, Keys: "w"}, {AtS: 1, Keys: "wj"}, {AtS: 2, Keys: "k"}}}
 	for name, change := range map[string]func(*pipeline.Request){
@@ -122,6 +127,7 @@ func TestContinuedFlightEqualsOneLongOne(t *testing.T) {
 		"rate":  func(r *pipeline.Request) { r.FPS = 24 },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			req := request(36)
 			change(&req)
 			_, whole := drain(t, open(t, req))
@@ -141,6 +147,7 @@ func TestContinuedFlightEqualsOneLongOne(t *testing.T) {
 }
 
 func TestContinuedFlightKeepsItsWorld(t *testing.T) {
+	t.Parallel()
 	chunks, _ := drain(t, open(t, request(13)))
 	state := chunks[0].State
 	if len(state) > 16<<10 {
@@ -182,6 +189,7 @@ func control(t *testing.T, session pipeline.Session, controls ...pipeline.Contro
 }
 
 func TestLiveSessionStandsStillAndObeys(t *testing.T) {
+	t.Parallel()
 	session := open(t, request(0))
 	if chunk := next(t, session); chunk.Applied.Pose != (pipeline.Pose{}) || chunk.Applied.Keys != "" || len(chunk.Frames) != 13 {
 		t.Fatalf("first chunk: %+v with %d frames", chunk.Applied, len(chunk.Frames))
@@ -206,6 +214,7 @@ func TestLiveSessionStandsStillAndObeys(t *testing.T) {
 }
 
 func TestTapMovesExactlyOneChunk(t *testing.T) {
+	t.Parallel()
 	session := open(t, request(0))
 	next(t, session)
 	control(t, session, keys("down", "w"), keys("up", ""))
@@ -221,6 +230,7 @@ func TestTapMovesExactlyOneChunk(t *testing.T) {
 }
 
 func TestNewestControlWins(t *testing.T) {
+	t.Parallel()
 	session := open(t, request(0))
 	next(t, session)
 	control(t, session, keys("1", "w"), keys("2", "d"), keys("3", "s"))
@@ -233,6 +243,7 @@ func TestNewestControlWins(t *testing.T) {
 }
 
 func TestReleasesReplaceEachOther(t *testing.T) {
+	t.Parallel()
 	session := open(t, request(0))
 	control(t, session, keys("1", "wd"), keys("2", "w"), keys("3", ""))
 	for i, want := range []string{"wd", "", ""} {
@@ -253,6 +264,7 @@ func TestReleasesReplaceEachOther(t *testing.T) {
 }
 
 func TestLivePromptChangesTheLook(t *testing.T) {
+	t.Parallel()
 	session := open(t, request(0))
 	before := next(t, session)
 	prompt := "night"
@@ -266,6 +278,7 @@ func TestLivePromptChangesTheLook(t *testing.T) {
 }
 
 func TestBadRequestsAreInvalid(t *testing.T) {
+	t.Parallel()
 	p, err := pipeline.New("terrain")
 	if err != nil {
 		t.Fatal(err)
@@ -303,6 +316,7 @@ func TestBadRequestsAreInvalid(t *testing.T) {
 }
 
 func TestCancelledContextEndsAChunk(t *testing.T) {
+	t.Parallel()
 	session := open(t, request(13))
 	cause := errors.New("stop")
 	if _, err := session.Next(ended(t, cause)); !errors.Is(err, cause) {
@@ -319,6 +333,7 @@ func ended(t *testing.T, cause error) context.Context {
 }
 
 func TestRequestSurvivesJSON(t *testing.T) {
+	t.Parallel()
 	req := request(14)
 	req.Seed = math.MaxInt64
 	req.Parameters = map[string]any{"altitude": 2.0}
