@@ -82,7 +82,7 @@ func startLeaky(t *testing.T, more ...string) *leaky {
 	s := &stack{t: t, dir: shortDir(t)}
 	s.startServers()
 	l := &leaky{t: t, rdb: s.redisClient(), dir: s.dir}
-	args := []string{"dev", "--port", "0", "--data-dir", filepath.Join(s.dir, "data"), "--retention", leakRetention, "--max-sessions-per-worker", strconv.Itoa(2*leakSessionsAtOnce), "--metrics-public"}
+	args := []string{"dev", "--port", "0", "--data-dir", filepath.Join(s.dir, "data"), "--retention", leakRetention, "--max-sessions-per-worker", strconv.Itoa(2 * leakSessionsAtOnce), "--metrics-public"}
 	l.dev = start(t, spawn{name: "dev", path: program(t), env: append(env, s.settings()...), dir: s.dir, args: append(args, more...)})
 	url := lineOf(t, l.dev, "ready")
 	lineOf(t, l.dev, "live")
