@@ -183,7 +183,7 @@ type publisher struct {
 }
 
 func (p *publisher) WaitSubscribed(context.Context, string) error { return nil }
-func (p *publisher) WriteFrame(context.Context, media.Frame, time.Duration) (streaming.Encoding, error) {
+func (p *publisher) WriteFrame(context.Context, media.Frame, time.Duration, time.Time) (streaming.Encoding, error) {
 	return streaming.Encoding{}, nil
 }
 func (p *publisher) WriteSound(media.Sound, time.Duration) error      { return nil }

@@ -13,7 +13,7 @@ import (
 type sink struct{}
 
 func (sink) WaitSubscribed(context.Context, string) error { return nil }
-func (sink) WriteFrame(context.Context, media.Frame, time.Duration) (Encoding, error) {
+func (sink) WriteFrame(context.Context, media.Frame, time.Duration, time.Time) (Encoding, error) {
 	return Encoding{Took: time.Microsecond}, nil
 }
 func (sink) Send(context.Context, string, []byte, bool) error { return nil }
@@ -32,7 +32,7 @@ func BenchmarkFrame(b *testing.B) {
 	frame := media.NewFrame(832, 480)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if err := r.show(b.Context(), frame, time.Duration(i)); err != nil {
+		if err := r.show(b.Context(), frame, time.Duration(i), time.Time{}); err != nil {
 			b.Fatal(err)
 		}
 		if i%frames == 0 {

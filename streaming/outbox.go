@@ -136,7 +136,9 @@ func (o *outbox) add(l *letter) {
 	}
 	o.letters = append(o.letters, l)
 	o.mu.Unlock()
-	nudge(o.nonEmpty)
+	if l.topic != TopicMetrics { // facts go along with the next status, which costs the network less than a way of their own
+		nudge(o.nonEmpty)
+	}
 }
 
 // makeRoom drops the oldest letter that is preferred, or else that is evictable, when there are too many evictable ones.

@@ -12,9 +12,9 @@ import (
 type pacer struct {
 	period   time.Duration
 	lossless bool
-	// write sends one frame now.
-	write func(ctx context.Context, f media.Frame, pts time.Duration) error
-	// hear takes what is heard while one frame is shown, right before it. Sound goes with its frame: what is dropped takes it along.
+	// write makes one frame ready, which it may do before its time, and returns when it was sent, which is when it is due.
+	write func(ctx context.Context, f media.Frame, pts time.Duration, due time.Time) error
+	// hear takes what is heard while one frame is shown, right after it was sent. Sound goes with its frame: what is dropped takes it along.
 	hear func(s media.Sound, pts time.Duration)
 
 	timeline *timeline
@@ -34,6 +34,9 @@ type shown struct {
 func (p *pacer) play(ctx context.Context, it *item) (shown, error) {
 	length := time.Duration(len(it.Frames)) * p.period
 	start := latestOf(time.Now(), p.next)
+	if p.base.IsZero() {
+		start = onBeat(start, p.period)
+	}
 	p.timeline.begin(start, length)
 	if p.base.IsZero() {
 		p.base, p.last = start, -time.Millisecond
@@ -49,15 +52,12 @@ func (p *pacer) play(ctx context.Context, it *item) (shown, error) {
 			}
 			start, due = start.Add(late), due.Add(late)
 		}
-		if err := sleepUntil(ctx, due); err != nil {
+		pts := max(due.Sub(p.base), p.last+time.Millisecond)
+		if err := p.write(ctx, frame, pts, due); err != nil {
 			return out, err
 		}
-		pts := max(due.Sub(p.base), p.last+time.Millisecond)
 		if it.Sound != nil {
 			p.hear(it.Sound.Part(i, i+1, len(it.Frames)), pts)
-		}
-		if err := p.write(ctx, frame, pts); err != nil {
-			return out, err
 		}
 		frame.Release()
 		p.last = pts
@@ -66,6 +66,11 @@ func (p *pacer) play(ctx context.Context, it *item) (shown, error) {
 	p.next = start.Add(length)
 	out.ended = time.Now()
 	return out, nil
+}
+
+// onBeat is the first moment from t on at which sessions of this period show a frame: those that begin on one beat wake the process together, and not each by itself.
+func onBeat(t time.Time, period time.Duration) time.Time {
+	return t.Add((period - time.Duration(t.UnixNano())%period) % period)
 }
 
 // latestOf is the last of moments.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -22,7 +23,10 @@ type screen struct {
 	cost func(n int) time.Duration
 }
 
-func (s *screen) write(_ context.Context, _ media.Frame, pts time.Duration) error {
+func (s *screen) write(ctx context.Context, _ media.Frame, pts time.Duration, due time.Time) error {
+	if err := sleepUntil(ctx, due); err != nil {
+		return err
+	}
 	s.at, s.pts = append(s.at, time.Since(s.t0)), append(s.pts, pts)
 	if s.cost != nil {
 		<-time.After(s.cost(len(s.at)))
@@ -58,6 +62,61 @@ func TestPacerKeepsTheCadence(t *testing.T) {
 			if want := time.Duration(i) * period; at != want || s.pts[i] != want {
 				t.Fatalf("frame %d at %v with pts %v, want %v", i, at, s.pts[i], want)
 			}
+		}
+	})
+}
+
+// TestPacerMakesFramesReadyAhead writes frames that take half the time between two to make ready: all but the first, which nothing goes before, leave when they are due.
+func TestPacerMakesFramesReadyAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, s := pacing(false, nil)
+		p.write = func(ctx context.Context, f media.Frame, pts time.Duration, due time.Time) error {
+			<-time.After(period / 2)
+			return s.write(ctx, f, pts, due)
+		}
+		play(t, p, chunkOf(4))
+		play(t, p, chunkOf(4))
+		for i, at := range s.at[1:] {
+			if want := time.Duration(i+1) * period; at != want {
+				t.Errorf("frame %d at %v, want %v", i+1, at, want)
+			}
+		}
+	})
+}
+
+// TestSessionsShareABeat begins at odd moments: the first frame waits for the beat, and what comes late is not made later by it.
+func TestSessionsShareABeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 3 {
+			<-time.After(17 * time.Millisecond)
+			p, s := pacing(false, nil)
+			play(t, p, chunkOf(4))
+			for i, at := range s.at {
+				if off := time.Duration(s.t0.Add(at).UnixNano()) % period; off != 0 || at >= time.Duration(i+1)*period {
+					t.Errorf("frame %d at %v is %v off the beat", i, at, off)
+				}
+			}
+			<-time.After(period + 3*time.Millisecond)
+			late := time.Since(s.t0)
+			play(t, p, chunkOf(1))
+			if at := s.at[4]; at != late {
+				t.Errorf("a late chunk at %v, want %v", at, late)
+			}
+		}
+	})
+}
+
+// TestWhatNobodySeesIsDroppedInTime and not ahead of it.
+func TestWhatNobodySeesIsDroppedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &claim{session: Session{ID: "s", Spec: Spec{FPS: 16}}}
+		r := newRun(PoolConfig{}.withDefaults(), c, nil, nil, nil, newPoolMetrics(), newWorkerStats("0"), slog.New(slog.DiscardHandler))
+		begin := time.Now()
+		if err := r.show(t.Context(), media.NewFrame(16, 16), 0, begin.Add(period)); err != nil || r.snapshot().DroppedFrames != 1 {
+			t.Errorf("%+v %v", r.snapshot(), err)
+		}
+		if took := time.Since(begin); took != period {
+			t.Errorf("dropped after %v", took)
 		}
 	})
 }
@@ -238,6 +297,19 @@ func TestOutboxPolicy(t *testing.T) {
 	}
 	if want := int64(1+10*lettersMax+1+10*measuresMax+20*lettersMax) - int64(len(o.letters)); o.drops() != want {
 		t.Errorf("counted %d drops of %d", o.drops(), want)
+	}
+}
+
+// TestFactsGoAlongWithAStatus: by themselves they wake nobody, and they are sent before the status that does.
+func TestFactsGoAlongWithAStatus(t *testing.T) {
+	o := newOutbox("s", newLink(nil, Join{}, PoolConfig{}, nil))
+	o.measure(fact{"chunk", fields{}})
+	if len(o.nonEmpty) != 0 {
+		t.Error("facts wake the outbox")
+	}
+	o.status("chunk_sent", nil, nil)
+	if len(o.nonEmpty) != 1 || len(o.letters) != 2 || o.letters[0].topic != TopicMetrics {
+		t.Errorf("%d wakes, %d letters", len(o.nonEmpty), len(o.letters))
 	}
 }
 

@@ -56,15 +56,15 @@ func (r *run) awaitScreen(ctx context.Context) error {
 	return nil
 }
 
-// show sends one frame. Where none may be lost it is sent again once the room is back; else it is dropped.
-func (r *run) show(ctx context.Context, f media.Frame, pts time.Duration) error {
+// show sends one frame when it is due. Where none may be lost it is sent again once the room is back; else it is dropped when it would have been shown.
+func (r *run) show(ctx context.Context, f media.Frame, pts time.Duration, due time.Time) error {
 	for began := time.Now(); ; {
 		v := r.link.view()
 		err := errNotThere
 		if v.pub != nil && (!r.lossless() || v.controller) {
 			var encode Encoding
 			timed, cancel := context.WithTimeout(ctx, writeTimeout)
-			encode, err = v.pub.WriteFrame(timed, f, pts)
+			encode, err = v.pub.WriteFrame(timed, f, pts, due)
 			cancel()
 			if err == nil {
 				r.showed(encode)
@@ -76,7 +76,7 @@ func (r *run) show(ctx context.Context, f media.Frame, pts time.Duration) error 
 		}
 		if !r.lossless() {
 			r.drop(1)
-			return nil
+			return sleepUntil(ctx, due)
 		}
 		if v.pub != nil && v.controller && time.Since(began) > r.cfg.RejoinTimeout {
 			return &endError{reason: ReasonMediaLost, err: err}

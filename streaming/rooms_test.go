@@ -255,7 +255,7 @@ func (p *publisher) WriteSound(s media.Sound, pts time.Duration) error {
 	return p.deaf
 }
 
-func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Duration) (streaming.Encoding, error) {
+func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Duration, at time.Time) (streaming.Encoding, error) {
 	p.room.mu.Lock()
 	slow, broken, here := p.room.slow, p.room.broken, p.room.pub == p
 	p.room.mu.Unlock()
@@ -268,6 +268,11 @@ func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Dura
 	}
 	if broken || !here {
 		return streaming.Encoding{}, errDown
+	}
+	select {
+	case <-time.After(time.Until(at)):
+	case <-ctx.Done():
+		return streaming.Encoding{}, ctx.Err()
 	}
 	p.room.mu.Lock()
 	defer p.room.mu.Unlock()

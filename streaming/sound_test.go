@@ -101,13 +101,13 @@ func TestDroppedFramesTakeTheirSoundAlong(t *testing.T) {
 	b.until("slot is free", func() bool { return b.health().WorkersIdle == 1 })
 	_, sounds := room.sounding()
 	frames := room.shown()
-	// The last frame may have been cut off between its sound and its picture.
-	if extra := len(sounds) - len(frames); extra < 0 || extra > 1 {
+	// The last frame may have been cut off between its picture and its sound.
+	if extra := len(frames) - len(sounds); extra < 0 || extra > 1 {
 		t.Errorf("%d sounds with %d frames", len(sounds), len(frames))
 	}
-	for i, f := range frames {
-		if sounds[i].pts != f.pts {
-			t.Fatalf("frame %d is at %s, its sound at %s", i, f.pts, sounds[i].pts)
+	for i, s := range sounds {
+		if s.pts != frames[i].pts {
+			t.Fatalf("frame %d is at %s, its sound at %s", i, frames[i].pts, s.pts)
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (s *relayStream) play(ctx context.Context, fps int) error {
 		if err := pause(ctx, time.Until(begin.Add(at))); err != nil {
 			return nil //nolint:nilerr // the end of the measurement
 		}
-		if _, err := s.publisher.WriteFrame(ctx, media.Frame{}, at); err != nil && !errors.Is(err, context.Canceled) {
+		if _, err := s.publisher.WriteFrame(ctx, media.Frame{}, at, time.Time{}); err != nil && !errors.Is(err, context.Canceled) {
 			return fmt.Errorf("%s: %w", s.room, err)
 		}
 	}

@@ -101,6 +101,9 @@ func (l *live) addWorkers(ctx context.Context, p *parts, name string) error {
 	if err := checkMedia(ctx, p.log); err != nil {
 		return err
 	}
+	if err := relaxTimers(liveTimerSlack); err != nil {
+		p.log.Debug("timers stay exact, which costs processor time: CAP_SYS_NICE is missing", "error", err)
+	}
 	accepts, err := contractOf(name)
 	if err != nil {
 		return err

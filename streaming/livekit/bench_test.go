@@ -82,7 +82,7 @@ func BenchmarkFrameToViewer(b *testing.B) {
 	var took []time.Duration
 	for i := 0; b.Loop(); i++ {
 		begin := time.Now()
-		if _, err := p.WriteFrame(b.Context(), picture(i), time.Duration(i)*time.Second/fps); err != nil {
+		if _, err := p.WriteFrame(b.Context(), picture(i), time.Duration(i)*time.Second/fps, time.Time{}); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, (<-arrived).Sub(begin))

@@ -32,7 +32,7 @@ func TestJoiningAndLeavingLeaksNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.WriteFrame(t.Context(), picture(0), 0); err != nil {
+		if _, err := p.WriteFrame(t.Context(), picture(0), 0, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		v.Close()

@@ -126,7 +126,7 @@ func play(ctx context.Context, p streaming.Publisher, n int) <-chan error {
 		ticker := time.NewTicker(time.Second / fps)
 		defer ticker.Stop()
 		for i := 0; n == 0 || i < n; i++ {
-			if _, err := p.WriteFrame(ctx, picture(i), time.Duration(i)*time.Second/fps); err != nil {
+			if _, err := p.WriteFrame(ctx, picture(i), time.Duration(i)*time.Second/fps, time.Time{}); err != nil {
 				done <- err
 				return
 			}

@@ -53,8 +53,6 @@ type publisher struct {
 	// frames is how many were written, first the first one's time, last the last one's since then, offset when the first was on the track's clock.
 	frames              int
 	first, last, offset time.Duration
-	// shown is when a frame of time 0 was shown, or would have been.
-	shown time.Time
 }
 
 // Join enters the room as the publisher of an epoch. An older epoch's publisher is put out; a newer one's makes it ErrReplaced. The error wraps ErrRoomNotFound

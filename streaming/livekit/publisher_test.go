@@ -137,7 +137,7 @@ func TestADeletedRoomIsSeenByAll(t *testing.T) {
 	case <-time.After(2 * time.Second):
 		t.Error("the viewer sees no end")
 	}
-	if _, err := p.WriteFrame(t.Context(), picture(0), time.Hour); !errors.Is(err, livekit.ErrClosed) {
+	if _, err := p.WriteFrame(t.Context(), picture(0), time.Hour, time.Time{}); !errors.Is(err, livekit.ErrClosed) {
 		t.Errorf("a frame for nobody: %v", err)
 	}
 	if err := p.Send(t.Context(), streaming.TopicStatus, nil, true); !errors.Is(err, livekit.ErrClosed) {
@@ -348,7 +348,7 @@ func TestWaitSubscribedWaitsForItsViewer(t *testing.T) {
 	if err := <-waited; err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.WriteFrame(t.Context(), picture(0), 0); err != nil {
+	if _, err := p.WriteFrame(t.Context(), picture(0), 0, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := v.WaitFrames(within(t, patience), 1); err != nil {
@@ -379,7 +379,7 @@ func TestAnOlderEpochThatComesBackDoesNotStay(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("the older epoch stays")
 	}
-	if _, err := again.WriteFrame(t.Context(), picture(0), 0); err != nil {
+	if _, err := again.WriteFrame(t.Context(), picture(0), 0, time.Time{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -22,20 +22,18 @@ func hum(index int) media.Sound {
 	return s
 }
 
-// playAloud plays frames with their sound, in real time.
+// playAloud plays frames with their sound, in real time, as the pacer does: each frame ahead of its moment, and its sound when it is sent.
 func playAloud(t *testing.T, p streaming.Publisher, frames int) {
 	t.Helper()
-	ticker := time.NewTicker(time.Second / fps)
-	defer ticker.Stop()
+	begin := time.Now()
 	for i := range frames {
 		pts := time.Duration(i) * time.Second / fps
+		if _, err := p.WriteFrame(t.Context(), picture(i), pts, begin.Add(pts)); err != nil {
+			t.Fatal(err)
+		}
 		if err := p.WriteSound(hum(i), pts); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.WriteFrame(t.Context(), picture(i), pts); err != nil {
-			t.Fatal(err)
-		}
-		<-ticker.C
 	}
 }
 

@@ -3,6 +3,7 @@ package livekit
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -172,9 +173,9 @@ func (p *publisher) WaitSubscribed(ctx context.Context, identity string) error {
 	}
 }
 
-// WriteFrame encodes and sends one frame now; pacing is the caller's. pts may begin anywhere and is not meant to go back. While the connection is away for a moment it
-// waits. It answers what the encoder took.
-func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Duration) (took streaming.Encoding, err error) {
+// WriteFrame encodes one frame now and sends it at a moment, or at once where that has passed, so that frames leave evenly although some take longer to encode than
+// others. pts may begin anywhere and is not meant to go back. While the connection is away for a moment it waits. It answers what the encoder took.
+func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Duration, moment time.Time) (took streaming.Encoding, err error) {
 	p.encoding.Lock()
 	defer p.encoding.Unlock()
 	if err := p.line.wait(ctx, p.ended); err != nil {
@@ -189,6 +190,7 @@ func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Dura
 	// What could not be sent is written again, with the same time.
 	at := max(pts-p.first, p.last+minStep)
 	p.last = at
+	runtime.Gosched() // others whose frames are due send them first: encoding keeps its processor
 	begin, cpu := time.Now(), p.encoder.CPU()
 	data, key, err := p.encoder.Encode(f, at, p.frames == 0 || p.keys.due(begin))
 	took = streaming.Encoding{Took: time.Since(begin), CPU: p.encoder.CPU() - cpu}
@@ -199,32 +201,22 @@ func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Dura
 		p.keys.note(begin)
 	}
 	p.frames++
-	p.smooth(ctx, begin, at)
+	if err := p.hold(ctx, moment); err != nil {
+		return took, err
+	}
 	return took, p.track.send(data, p.offset+at)
 }
 
-// smoothMax is how long a frame is held back at most, so that frames leave evenly although some take longer to encode than others; smoothShare is the part of
-// the time between two frames that it may take.
-const (
-	smoothMax   = 15 * time.Millisecond
-	smoothShare = 4
-)
-
-// smooth waits until a constant time after the moment at which the frame of at is shown, which the first frame tells. Whoever is late already is not held back.
-func (p *publisher) smooth(ctx context.Context, begin time.Time, at time.Duration) {
-	if p.frames == 1 {
-		p.shown = begin.Add(-at)
-	}
-	hold := min(smoothMax, time.Second/time.Duration(smoothShare*p.join.FPS))
-	wait := min(time.Until(p.shown.Add(at+hold)), hold)
-	if wait <= 0 {
-		return
-	}
-	timer := time.NewTimer(wait)
+// hold waits until a moment, and then until the connection is up.
+func (p *publisher) hold(ctx context.Context, moment time.Time) error {
+	timer := time.NewTimer(time.Until(moment))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return p.line.wait(ctx, p.ended)
 	case <-p.ended:
+		return ErrClosed
 	case <-ctx.Done():
+		return fmt.Errorf("livekit: hold a frame: %w", context.Cause(ctx))
 	}
 }
