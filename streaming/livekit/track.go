@@ -201,11 +201,17 @@ func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Dura
 		p.keys.note(begin)
 	}
 	p.frames++
-	if err := p.hold(ctx, moment); err != nil {
+	if err := p.hold(ctx, moment.Add(min(heldBack, time.Second/time.Duration(heldShare*p.join.FPS)))); err != nil {
 		return took, err
 	}
 	return took, p.track.send(data, p.offset+at)
 }
+
+// heldBack is how long after its moment a frame leaves, heldShare the part of the time between two that it is at most: chunks are begun shortly before a moment and take the processors.
+const (
+	heldBack  = 15 * time.Millisecond
+	heldShare = 4
+)
 
 // hold waits until a moment, and then until the connection is up.
 func (p *publisher) hold(ctx context.Context, moment time.Time) error {
