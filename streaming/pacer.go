@@ -12,7 +12,7 @@ import (
 type pacer struct {
 	period   time.Duration
 	lossless bool
-	// write makes one frame ready, which it may do before its time, and returns when it was sent, which is when it is due.
+	// write makes one frame ready, which it may do before its time, and returns when it was sent, shortly after it is due.
 	write func(ctx context.Context, f media.Frame, pts time.Duration, due time.Time) error
 	// hear takes what is heard while one frame is shown, right after it was sent. Sound goes with its frame: what is dropped takes it along.
 	hear func(s media.Sound, pts time.Duration)

@@ -85,8 +85,8 @@ type Join struct {
 type Publisher interface {
 	// WaitSubscribed publishes the picture's track and returns when identity receives it.
 	WaitSubscribed(ctx context.Context, identity string) error
-	// WriteFrame encodes one frame now and sends it at a moment, at once where that has passed: what encoding takes does not show in the cadence. It returns when
-	// the frame is sent and answers what the encoder took.
+	// WriteFrame encodes one frame now and sends it a constant time after its moment, at once where that has passed: what encoding takes does not show in the
+	// cadence. It returns when the frame is sent and answers what the encoder took.
 	WriteFrame(ctx context.Context, f media.Frame, pts time.Duration, at time.Time) (Encoding, error)
 	// WriteSound takes what is heard from now on, and sends it while it is. It does not wait; what cannot be sent is lost. The first call, which may have no
 	// samples, publishes the sound's track. pts is on WriteFrame's clock: a step in it is a step in what is heard.

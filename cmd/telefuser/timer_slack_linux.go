@@ -10,7 +10,7 @@ import (
 )
 
 // liveTimerSlack is how much later than asked a timer of a process with live sessions may go off. Frames arrive no worse for it, and Go's watcher, which otherwise looks
-// every 70 µs at whether an encoding still runs, costs a third of what it did: docs/benchmarks.md.
+// many times at whether an encoding still runs, costs less: docs/benchmarks.md.
 const liveTimerSlack = time.Millisecond
 
 // relaxTimers lets the kernel be late with the timers of this process's threads, by so much; threads and processes that they begin are like them. The error names the

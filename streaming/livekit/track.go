@@ -173,7 +173,7 @@ func (p *publisher) WaitSubscribed(ctx context.Context, identity string) error {
 	}
 }
 
-// WriteFrame encodes one frame now and sends it at a moment, or at once where that has passed, so that frames leave evenly although some take longer to encode than
+// WriteFrame encodes one frame now and sends it heldBack after its moment, or at once where that has passed, so that frames leave evenly although some take longer to encode than
 // others. pts may begin anywhere and is not meant to go back. While the connection is away for a moment it waits. It answers what the encoder took.
 func (p *publisher) WriteFrame(ctx context.Context, f media.Frame, pts time.Duration, moment time.Time) (took streaming.Encoding, err error) {
 	p.encoding.Lock()
