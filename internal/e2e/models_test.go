@@ -79,12 +79,11 @@ func TestASmallWorldOutlivesItsEngine(t *testing.T) {
 	pilot := watch(t, ticket)
 	awaitFrames(t, pilot, 1)
 	holdKeys(t, pilot, "w")
-	depth, marked := 0.0, false
+	depth := 0.0
 	deeper := func(than float64) func(_, data map[string]any) bool {
 		return func(_, data map[string]any) bool {
 			pose, _ := data["pose"].(map[string]any)
 			z, _ := pose["z"].(float64)
-			marked = marked || data["stage"] == "runtime_ready" && data["weights"] == "random:7"
 			if data["stage"] == "chunk_sent" && z > than {
 				depth = z
 				return true
@@ -98,8 +97,8 @@ func TestASmallWorldOutlivesItsEngine(t *testing.T) {
 	}
 	before := depth
 	awaitStatus(t, pilot, "the flight to go on", deeper(before+2))
-	if depth > before+20 || !marked {
-		t.Errorf("the flight went on at %v after %v; it was said that its weights are random: %t", depth, before, marked)
+	if depth > before+20 {
+		t.Errorf("the flight went on at %v after %v, as if it were another one", depth, before)
 	}
 	id := ticket["session_id"].(string)
 	if now := c.must(t, 200, "GET", "/v1/stream/sessions/"+id, nil); now["status"] != "running" {
