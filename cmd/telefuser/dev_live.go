@@ -20,9 +20,13 @@ func startDevLive(ctx context.Context, p *parts, wanted bool) (stop func(), err 
 	if !wanted {
 		return stop, nil
 	}
-	if c, err := contractOf(p.cfg.Models.Default); err != nil || c.BatchOnly {
-		p.log.Warn("no live sessions: " + p.cfg.Models.Default + " makes whole videos")
+	c, err := contractOf(p.cfg.Models.Default)
+	if err != nil {
 		return stop, err
+	}
+	if c.BatchOnly {
+		p.log.Warn("no live sessions: " + p.cfg.Models.Default + " makes whole videos")
+		return stop, nil
 	}
 	rooms := newLateRooms()
 	if p.cfg.LiveKit.URL != "" {
