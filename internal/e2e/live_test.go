@@ -121,6 +121,22 @@ func awaitFrames(t *testing.T, v *viewer.Viewer, n int) {
 	}
 }
 
+// flownBeyond is for awaitStatus: beyond holds for the chunk that was sent from further than so far on an axis of the pose, and reached is how far that was.
+func flownBeyond(axis string) (reached *float64, beyond func(than float64) func(_, data map[string]any) bool) {
+	reached = new(float64)
+	return reached, func(than float64) func(_, data map[string]any) bool {
+		return func(_, data map[string]any) bool {
+			pose, _ := data["pose"].(map[string]any)
+			at, _ := pose[axis].(float64)
+			if data["stage"] != "chunk_sent" || at <= than {
+				return false
+			}
+			*reached = at
+			return true
+		}
+	}
+}
+
 // awaitStatus reads statuses until one holds.
 func awaitStatus(t *testing.T, v *viewer.Viewer, what string, holds func(message, data map[string]any) bool) {
 	t.Helper()
@@ -283,29 +299,18 @@ func TestASessionOutlivesItsEngine(t *testing.T) {
 	pilot := watch(t, ticket)
 	awaitFrames(t, pilot, 1)
 	holdKeys(t, pilot, "w")
-	depth := 0.0
-	deeper := func(than float64) func(_, data map[string]any) bool {
-		return func(_, data map[string]any) bool {
-			pose, _ := data["pose"].(map[string]any)
-			z, _ := pose["z"].(float64)
-			if data["stage"] == "chunk_sent" && z > than {
-				depth = z
-				return true
-			}
-			return false
-		}
-	}
+	depth, deeper := flownBeyond("z")
 	awaitStatus(t, pilot, "the flight to be on its way", deeper(3))
 	pid := enginePID(t, serve)
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	awaitStatus(t, pilot, "the flight to go on", deeper(depth+1))
+	awaitStatus(t, pilot, "the flight to go on", deeper(*depth+1))
 	if now := c.must(t, 200, "GET", "/v1/stream/sessions/"+id, nil); now["pipeline_session_id"] == id+".1" || now["status"] != "running" {
 		t.Errorf("after its engine died it is %v", now)
 	}
-	if depth > 60 {
-		t.Errorf("the flight went on at %v, as if it were another one", depth)
+	if *depth > 60 {
+		t.Errorf("the flight went on at %v, as if it were another one", *depth)
 	}
 
 	list := operator(t, dir, append([]string{"sessions", "list"}, store...)...)

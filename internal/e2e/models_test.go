@@ -79,26 +79,15 @@ func TestASmallWorldOutlivesItsEngine(t *testing.T) {
 	pilot := watch(t, ticket)
 	awaitFrames(t, pilot, 1)
 	holdKeys(t, pilot, "w")
-	depth := 0.0
-	deeper := func(than float64) func(_, data map[string]any) bool {
-		return func(_, data map[string]any) bool {
-			pose, _ := data["pose"].(map[string]any)
-			z, _ := pose["z"].(float64)
-			if data["stage"] == "chunk_sent" && z > than {
-				depth = z
-				return true
-			}
-			return false
-		}
-	}
+	depth, deeper := flownBeyond("z")
 	awaitStatus(t, pilot, "the flight to be on its way", deeper(1))
 	if err := syscall.Kill(enginePID(t, serve), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	before := depth
+	before := *depth
 	awaitStatus(t, pilot, "the flight to go on", deeper(before+2))
-	if depth > before+20 {
-		t.Errorf("the flight went on at %v after %v, as if it were another one", depth, before)
+	if *depth > before+20 {
+		t.Errorf("the flight went on at %v after %v, as if it were another one", *depth, before)
 	}
 	id := ticket["session_id"].(string)
 	if now := c.must(t, 200, "GET", "/v1/stream/sessions/"+id, nil); now["status"] != "running" {

@@ -45,26 +45,15 @@ func TestTinyWorldIsFlownLive(t *testing.T) {
 	pilot := watch(t, ticket)
 	awaitFrames(t, pilot, 1)
 	holdKeys(t, pilot, "w", "l")
-	depth := 0.0
-	further := func(than float64) func(_, data map[string]any) bool {
-		return func(_, data map[string]any) bool {
-			pose, _ := data["pose"].(map[string]any)
-			yaw, _ := pose["yaw"].(float64)
-			if data["stage"] == "chunk_sent" && yaw > than {
-				depth = yaw
-				return true
-			}
-			return false
-		}
-	}
+	depth, further := flownBeyond("yaw")
 	awaitStatus(t, pilot, "the flight to be on its way", further(0.5))
 	if err := syscall.Kill(enginePID(t, serve), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	before := depth
+	before := *depth
 	awaitStatus(t, pilot, "the flight to go on", further(before+0.2))
-	if depth > before+2 {
-		t.Errorf("the flight went on at %v, as if it were another one", depth)
+	if *depth > before+2 {
+		t.Errorf("the flight went on at %v, as if it were another one", *depth)
 	}
 	c.must(t, 200, "DELETE", "/v1/stream/sessions/"+ticket["session_id"].(string), nil)
 	waitFor(t, readyTimeout, "the worker to be idle", func() bool { return c.must(t, 200, "GET", "/v1/stream/health", nil)["workers_idle"] == 1.0 })
